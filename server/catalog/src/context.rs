@@ -1,0 +1,59 @@
+//! Who calls, by when an answer is wanted, and what time it is: the first argument of every feature method.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::idempotency::IdempotencyKey;
+
+/// Time and ids as the rules see them: handed in, so that a test can hold them still.
+pub trait Clock: Send + Sync + 'static {
+    /// Milliseconds since the epoch.
+    fn now_ms(&self) -> i64;
+    /// A new id, ordered by time.
+    fn new_id(&self) -> Uuid;
+}
+
+/// Who calls. Until authentication comes, everybody is anonymous.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Principal {
+    Anonymous,
+    Named(String),
+}
+
+impl Principal {
+    pub fn name(&self) -> &str {
+        match self {
+            Principal::Anonymous => "anonymous",
+            Principal::Named(name) => name,
+        }
+    }
+}
+
+/// One request as the rules see it.
+#[derive(Clone)]
+pub struct RequestContext {
+    pub principal: Principal,
+    pub request_id: String,
+    /// After this instant no new attempt is begun.
+    pub deadline: Instant,
+    pub clock: Arc<dyn Clock>,
+    /// The client's own name for this mutation, where it sent one.
+    pub idempotency: Option<IdempotencyKey>,
+}
+
+impl RequestContext {
+    pub fn now_ms(&self) -> i64 {
+        self.clock.now_ms()
+    }
+
+    pub fn new_id(&self) -> Uuid {
+        self.clock.new_id()
+    }
+
+    pub fn time_left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+}
