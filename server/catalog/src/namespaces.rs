@@ -129,7 +129,7 @@ impl Namespaces {
                 NamespaceCreated::ParentMissing => Err(namespace.ident.parent().as_ref().map_or_else(missing_top, missing)),
             }
         });
-        from_body(answer.await?)
+        from_body(answer.await?.answer)
     }
 
     pub async fn update_properties(
@@ -151,7 +151,7 @@ impl Namespaces {
                 NamespaceUpdated::KeyTaken => Ok(Ran::KeyTaken),
             }
         });
-        from_body(answer.await?)
+        from_body(answer.await?.answer)
     }
 
     pub async fn drop(&self, ctx: &RequestContext, warehouse: &Warehouse, ident: NamespaceIdent) -> Result<()> {
