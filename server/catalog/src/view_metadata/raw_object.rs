@@ -23,6 +23,10 @@ impl RawObject {
         Ok(Self { what, ..object })
     }
 
+    pub fn from_raw(what: &'static str, raw: &RawValue) -> Result<Self> {
+        Self::parse(what, raw.get().as_bytes())
+    }
+
     /// The member as a `T`; one that is missing or null is `None` for an `Option` and an error for anything else.
     pub fn get<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
         let member = self.members.iter().find(|(known, _)| known == name);
@@ -124,7 +128,10 @@ mod tests {
         let mut object = RawObject::parse("thing", br#"{"z": 1.50, "a": {"b" : [ ]}, "schema-id": 7}"#).unwrap();
         object.set("schema-id", 0);
         object.set("added", 1);
-        assert_eq!(object.to_raw().get(), r#"{"z":1.50,"a":{"b" : [ ]},"schema-id":0,"added":1}"#);
+        assert_eq!(
+            object.to_raw().get(),
+            r#"{"z":1.50,"a":{"b" : [ ]},"schema-id":0,"added":1}"#
+        );
     }
 
     #[test]

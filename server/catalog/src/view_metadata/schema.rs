@@ -19,16 +19,22 @@ pub(super) struct ViewSchema {
 impl ViewSchema {
     /// Reads a stored schema. One without an id is schema 0, as other readers take it.
     pub fn parse(raw: &RawValue) -> Result<Self> {
-        let schema = RawObject::parse(WHAT, raw.get().as_bytes())?;
+        let schema = RawObject::from_raw(WHAT, raw)?;
         let id: Option<i32> = schema.get("schema-id")?;
-        Ok(Self { id: id.unwrap_or(0), raw: raw.to_owned() })
+        Ok(Self {
+            id: id.unwrap_or(0),
+            raw: raw.to_owned(),
+        })
     }
 
     /// A schema to be added, under the id that the view gives it.
     pub fn with_id(raw: &RawValue, id: i32) -> Result<Self> {
-        let mut schema = RawObject::parse(WHAT, raw.get().as_bytes())?;
+        let mut schema = RawObject::from_raw(WHAT, raw)?;
         schema.set("schema-id", id);
-        Ok(Self { id, raw: schema.to_raw() })
+        Ok(Self {
+            id,
+            raw: schema.to_raw(),
+        })
     }
 
     pub fn raw(&self) -> &RawValue {
@@ -38,14 +44,17 @@ impl ViewSchema {
 
 /// What makes two schemas the same: everything but the id, with the identifier fields as a set.
 pub(super) fn content(raw: &RawValue) -> Result<Value> {
-    let value: Value =
-        serde_json::from_str(raw.get()).map_err(|error| Error::invalid(format!("{WHAT}: {error}")))?;
+    let value: Value = serde_json::from_str(raw.get()).map_err(|error| Error::invalid(format!("{WHAT}: {error}")))?;
     let mut value = without_nulls(value);
     if let Value::Object(members) = &mut value {
         members.remove("schema-id");
         let identifiers = members.remove("identifier-field-ids");
-        let identifiers: BTreeSet<i64> =
-            identifiers.iter().filter_map(Value::as_array).flatten().filter_map(Value::as_i64).collect();
+        let identifiers: BTreeSet<i64> = identifiers
+            .iter()
+            .filter_map(Value::as_array)
+            .flatten()
+            .filter_map(Value::as_i64)
+            .collect();
         if !identifiers.is_empty() {
             members.insert("identifier-field-ids".into(), identifiers.into_iter().collect());
         }
@@ -55,10 +64,12 @@ pub(super) fn content(raw: &RawValue) -> Result<Value> {
 
 /// Checks the shape of a schema to be added: a struct, and for each column an id and a name of its own.
 pub(super) fn check(raw: &RawValue) -> Result<()> {
-    let schema = RawObject::parse(WHAT, raw.get().as_bytes())?;
+    let schema = RawObject::from_raw(WHAT, raw)?;
     let kind: String = schema.get("type")?;
     if kind != "struct" {
-        return Err(Error::invalid(format!("{WHAT}: 'type' must be 'struct', but is '{kind}'")));
+        return Err(Error::invalid(format!(
+            "{WHAT}: 'type' must be 'struct', but is '{kind}'"
+        )));
     }
     let fields: Vec<Box<RawValue>> = schema.get("fields")?;
     let (mut ids, mut names) = (BTreeSet::new(), BTreeSet::new());
@@ -76,7 +87,7 @@ pub(super) fn check(raw: &RawValue) -> Result<()> {
 }
 
 fn check_field(raw: &RawValue) -> Result<(i32, String)> {
-    let field = RawObject::parse("view schema field", raw.get().as_bytes())?;
+    let field = RawObject::from_raw("view schema field", raw)?;
     field.get::<bool>("required")?;
     field.get::<Box<RawValue>>("type")?;
     Ok((field.get("id")?, field.get("name")?))

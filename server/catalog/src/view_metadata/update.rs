@@ -28,18 +28,38 @@ pub enum ViewUpdate {
 
 impl ViewUpdate {
     fn parse(json: &RawValue) -> Result<Self> {
-        let update = RawObject::parse("view update", json.get().as_bytes())?;
+        let update = RawObject::from_raw("view update", json)?;
         let action: String = update.get("action")?;
         Ok(match action.to_ascii_lowercase().as_str() {
-            "assign-uuid" => Self::AssignUuid { uuid: update.get("uuid")? },
-            "upgrade-format-version" => Self::UpgradeFormatVersion { format_version: update.get("format-version")? },
-            "add-schema" => Self::AddSchema { schema: update.get("schema")? },
-            "set-location" => Self::SetLocation { location: update.get("location")? },
-            "set-properties" => Self::SetProperties { updates: update.get_aliased("updates", "updated")? },
-            "remove-properties" => Self::RemoveProperties { removals: update.get_aliased("removals", "removed")? },
-            "add-view-version" => Self::AddViewVersion { view_version: update.get("view-version")? },
-            "set-current-view-version" => Self::SetCurrentViewVersion { view_version_id: update.get("view-version-id")? },
-            _ => return Err(Error::invalid(format!("view update: action '{action}' is not known for views"))),
+            "assign-uuid" => Self::AssignUuid {
+                uuid: update.get("uuid")?,
+            },
+            "upgrade-format-version" => Self::UpgradeFormatVersion {
+                format_version: update.get("format-version")?,
+            },
+            "add-schema" => Self::AddSchema {
+                schema: update.get("schema")?,
+            },
+            "set-location" => Self::SetLocation {
+                location: update.get("location")?,
+            },
+            "set-properties" => Self::SetProperties {
+                updates: update.get_aliased("updates", "updated")?,
+            },
+            "remove-properties" => Self::RemoveProperties {
+                removals: update.get_aliased("removals", "removed")?,
+            },
+            "add-view-version" => Self::AddViewVersion {
+                view_version: update.get("view-version")?,
+            },
+            "set-current-view-version" => Self::SetCurrentViewVersion {
+                view_version_id: update.get("view-version-id")?,
+            },
+            _ => {
+                return Err(Error::invalid(format!(
+                    "view update: action '{action}' is not known for views"
+                )));
+            }
         })
     }
 }
@@ -66,6 +86,8 @@ impl ViewRequirement {
         if uuid.eq_ignore_ascii_case(&actual) {
             return Ok(());
         }
-        Err(Error::conflict(format!("Requirement failed: view UUID does not match: expected {actual} != {uuid}")))
+        Err(Error::conflict(format!(
+            "Requirement failed: view UUID does not match: expected {actual} != {uuid}"
+        )))
     }
 }

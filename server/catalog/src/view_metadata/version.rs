@@ -33,12 +33,12 @@ struct Representation {
 
 impl ViewVersion {
     pub fn parse(raw: &RawValue) -> Result<Self> {
-        Self::from_object(&RawObject::parse(WHAT, raw.get().as_bytes())?, raw.to_owned())
+        Self::from_object(&RawObject::from_raw(WHAT, raw)?, raw.to_owned())
     }
 
     /// A version as a client sends it, before it has its place in a view: `now_ms` stands in for a missing time.
     pub fn draft(raw: &RawValue, now_ms: i64) -> Result<RawObject> {
-        let mut version = RawObject::parse(WHAT, raw.get().as_bytes())?;
+        let mut version = RawObject::from_raw(WHAT, raw)?;
         if version.get::<Option<i64>>("timestamp-ms")?.is_none() {
             version.set("timestamp-ms", now_ms);
         }
@@ -54,7 +54,10 @@ impl ViewVersion {
         version.get::<Option<String>>("default-catalog")?;
         version.get::<Vec<String>>("default-namespace")?;
         let representations: Vec<Representation> = version.get("representations")?;
-        let dialects = representations.iter().map(Representation::sql_dialect).collect::<Result<Vec<_>>>()?;
+        let dialects = representations
+            .iter()
+            .map(Representation::sql_dialect)
+            .collect::<Result<Vec<_>>>()?;
         Ok(Self {
             id: version.get("version-id")?,
             schema_id: version.get("schema-id")?,
@@ -70,7 +73,11 @@ impl ViewVersion {
     }
 
     pub fn memory_bytes(&self) -> usize {
-        let dialects: usize = self.dialects.iter().map(|dialect| dialect.len() + size_of::<String>()).sum();
+        let dialects: usize = self
+            .dialects
+            .iter()
+            .map(|dialect| dialect.len() + size_of::<String>())
+            .sum();
         size_of::<Self>() + self.raw.get().len() + dialects
     }
 
@@ -89,7 +96,9 @@ impl ViewVersion {
     /// Checks what a version must hold to be added: something to read, and one query at most for each dialect.
     pub fn check_representations(&self) -> Result<()> {
         if self.representations == 0 {
-            return Err(Error::invalid(format!("{WHAT}: 'representations' must hold at least one query")));
+            return Err(Error::invalid(format!(
+                "{WHAT}: 'representations' must hold at least one query"
+            )));
         }
         let mut seen = BTreeSet::new();
         match self.dialects.iter().find(|dialect| !seen.insert(*dialect)) {
@@ -102,8 +111,12 @@ impl ViewVersion {
 
     /// The dialects that this version has SQL for and `next` has not.
     pub fn dialects_missing_from<'a>(&'a self, next: &ViewVersion) -> Vec<&'a str> {
-        let missing: BTreeSet<&str> =
-            self.dialects.iter().filter(|dialect| !next.dialects.contains(dialect)).map(String::as_str).collect();
+        let missing: BTreeSet<&str> = self
+            .dialects
+            .iter()
+            .filter(|dialect| !next.dialects.contains(dialect))
+            .map(String::as_str)
+            .collect();
         missing.into_iter().collect()
     }
 }
@@ -116,7 +129,9 @@ impl Representation {
         }
         match (&self.sql, &self.dialect) {
             (Some(_), Some(dialect)) => Ok(Some(dialect.to_lowercase())),
-            _ => Err(Error::invalid(format!("{WHAT}: a representation of type 'sql' needs 'sql' and 'dialect'"))),
+            _ => Err(Error::invalid(format!(
+                "{WHAT}: a representation of type 'sql' needs 'sql' and 'dialect'"
+            ))),
         }
     }
 }
@@ -131,13 +146,19 @@ pub(super) struct LogEntry {
 impl LogEntry {
     pub fn new(version_id: i32, timestamp_ms: i64) -> Self {
         let entry = BTreeMap::from([("timestamp-ms", timestamp_ms), ("version-id", i64::from(version_id))]);
-        Self { version_id, raw: to_raw_value(&entry).expect("numbers always encode") }
+        Self {
+            version_id,
+            raw: to_raw_value(&entry).expect("numbers always encode"),
+        }
     }
 
     pub fn parse(raw: &RawValue) -> Result<Self> {
-        let entry = RawObject::parse("version-log entry", raw.get().as_bytes())?;
+        let entry = RawObject::from_raw("version-log entry", raw)?;
         entry.get::<i64>("timestamp-ms")?;
-        Ok(Self { version_id: entry.get("version-id")?, raw: raw.to_owned() })
+        Ok(Self {
+            version_id: entry.get("version-id")?,
+            raw: raw.to_owned(),
+        })
     }
 
     pub fn raw(&self) -> &RawValue {
