@@ -12,4 +12,5 @@ pub mod namespaces;
 pub mod purge;
 pub mod store;
 pub mod tabulars;
+pub mod view_metadata;
 pub mod warehouses;
