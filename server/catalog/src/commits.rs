@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::commits::draft::{Draft, Drafts};
+use crate::commits::draft::Drafts;
 use crate::commits::known::{Evidence, Landing, landing};
 use crate::commits::request::CommitRequest;
 use crate::commits::store::{CommitStore, PointerRead, Swap, SwapOutcome};
 use crate::commits::swap::{Swapper, certainly_lost, refusal};
 use crate::context::RequestContext;
-use crate::documents::Documents;
 use crate::error::{Error, Kind, Result};
-use crate::files::Files;
 use crate::ident::{AttemptId, TableIdent};
 use crate::idempotency::{Answer, Answered, Mutations, Ran, Receipt, Ticket};
+use crate::store::Store;
 use crate::tables::{Loaded, Tables};
 use crate::tabulars::TabularKind;
 use crate::warehouses::Warehouse;
@@ -36,23 +35,25 @@ pub struct CommitOptions {
 /// Commits to tables, one or several at once.
 #[derive(Clone)]
 pub struct Commits {
-    pub(crate) store: Arc<dyn CommitStore>,
-    pub(crate) swapper: Swapper,
-    pub(crate) documents: Documents,
-    pub(crate) files: Files,
-    pub(crate) mutations: Mutations,
-    pub(crate) tables: Tables,
-    pub(crate) options: CommitOptions,
+    store: Arc<dyn CommitStore>,
+    swapper: Swapper,
+    tables: Tables,
+    mutations: Mutations,
+    options: CommitOptions,
 }
 
 /// A request for one table, with the pointer as it was last read.
-pub(crate) struct Change {
-    pub ident: TableIdent,
-    pub request: CommitRequest,
-    pub read: PointerRead,
+struct Change {
+    ident: TableIdent,
+    request: CommitRequest,
+    read: PointerRead,
 }
 
 impl Commits {
+    pub fn new(store: Arc<dyn Store>, tables: Tables, mutations: Mutations, options: CommitOptions) -> Self {
+        Self { swapper: Swapper::new(store.clone()), store, tables, mutations, options }
+    }
+
     /// Commits to one table, or makes it with its first commit, and answers with the metadata as it then is.
     pub async fn commit(
         &self,
@@ -109,7 +110,7 @@ impl Commits {
     ) -> Result<Ran> {
         loop {
             let drafts = self.draft(ctx, warehouse, &changes).await?;
-            if drafts.iter().all(Draft::is_unchanged) {
+            if drafts.change_nothing() {
                 return Ok(Ran::Unchanged(current(&changes)));
             }
             let answer = drafts.answer();
@@ -140,7 +141,7 @@ impl Commits {
         let mut written = Vec::with_capacity(drafts.len());
         for draft in drafts.iter() {
             if let Some((location, document)) = draft.file() {
-                if let Err(error) = self.documents.write_new(warehouse, location, document).await {
+                if let Err(error) = self.tables.documents.write_new(warehouse, location, document).await {
                     self.discard(warehouse, &written).await;
                     return Err(error.into());
                 }
@@ -159,14 +160,14 @@ impl Commits {
         if certainly_lost(&outcome) {
             self.discard(warehouse, &written).await;
         } else if outcome.is_ok() {
-            drafts.publish(&self.documents, warehouse).await;
+            drafts.publish(&self.tables.documents, warehouse).await;
         }
         outcome
     }
 
     async fn discard(&self, warehouse: &Warehouse, written: &[String]) {
         for location in written {
-            self.documents.discard(warehouse, location).await;
+            self.tables.documents.discard(warehouse, location).await;
         }
     }
 
@@ -216,10 +217,7 @@ impl Commits {
 /// The metadata as it is now: a transaction answers with nothing.
 fn current(changes: &[Change]) -> Answer {
     match changes {
-        [Change { read: PointerRead { pointer: Some(pointer), .. }, .. }] => Answer::Document {
-            uuid: pointer.uuid,
-            metadata_location: pointer.metadata_location.clone(),
-        },
+        [Change { read: PointerRead { pointer: Some(pointer), .. }, .. }] => pointer.answer(),
         _ => Answer::Empty,
     }
 }

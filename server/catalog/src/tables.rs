@@ -28,6 +28,7 @@ mod create;
 mod register;
 
 pub use create::CreateTable;
+pub(crate) use create::own_location;
 pub use register::RegisterTable;
 
 /// Which snapshots a load tells of.
@@ -61,8 +62,8 @@ pub struct Tables {
     tabulars: Tabulars,
     namespaces: Arc<dyn NamespaceStore>,
     commits: Arc<dyn CommitStore>,
-    documents: Documents,
-    files: Files,
+    pub(crate) documents: Documents,
+    pub(crate) files: Files,
 }
 
 impl Tables {
@@ -148,7 +149,7 @@ impl Tables {
                 let from = this.pointer(&home, &name).await?;
                 // What the answer tells must be readable before the pointer goes.
                 this.documents.table(&home, &from.metadata_location).await?;
-                let answer = answer(from.uuid, &from.metadata_location);
+                let answer = from.answer();
                 Ok(Plan::new(PointerChange::Drop { from }, answer))
             }
         };
@@ -231,10 +232,6 @@ impl Tables {
             Err(error) => Err(error.into()),
         }
     }
-}
-
-fn answer(uuid: Uuid, metadata_location: &str) -> Answer {
-    Answer::Document { uuid, metadata_location: metadata_location.to_owned() }
 }
 
 fn loaded(metadata_location: String, document: &TableDocument, mode: SnapshotMode) -> Loaded {

@@ -74,6 +74,13 @@ pub struct Pointer {
     pub version: i64,
 }
 
+impl Pointer {
+    /// What lies here, as the answer of a mutation.
+    pub fn answer(&self) -> Answer {
+        Answer::Document { uuid: self.uuid, metadata_location: self.metadata_location.clone() }
+    }
+}
+
 #[async_trait]
 pub trait TabularStore: Send + Sync + 'static {
     /// The table or view of that name, whichever it is.
@@ -91,7 +98,8 @@ pub trait TabularStore: Send + Sync + 'static {
 
 /// One change of one pointer, as planned from the pointer as it was read.
 pub struct Plan {
-    pub change: PointerChange,
+    /// `None`: what is asked for is there already.
+    pub change: Option<PointerChange>,
     pub answer: Answer,
     pub purges: Vec<PurgeTask>,
     /// A metadata file made for this change alone, to be deleted if it certainly fails.
@@ -100,7 +108,12 @@ pub struct Plan {
 
 impl Plan {
     pub fn new(change: PointerChange, answer: Answer) -> Self {
-        Self { change, answer, purges: Vec::new(), written: None }
+        Self { change: Some(change), answer, purges: Vec::new(), written: None }
+    }
+
+    /// Answers with what is there, and changes nothing.
+    pub fn unchanged(pointer: &Pointer) -> Self {
+        Self { change: None, answer: pointer.answer(), purges: Vec::new(), written: None }
     }
 }
 
@@ -149,9 +162,10 @@ impl Tabulars {
     {
         let (this, home, context) = (self.clone(), warehouse.clone(), ctx.clone());
         let run = async move |ticket: Ticket| loop {
-            let planned = plan(context.clone()).await?;
+            let mut planned = plan(context.clone()).await?;
             let answer = planned.answer.clone();
-            match this.swap(&context, &home, planned, &ticket).await? {
+            let Some(change) = planned.change.take() else { return Ok(Ran::Unchanged(answer)) };
+            match this.swap(&context, &home, (change, planned), &ticket).await? {
                 SwapOutcome::Applied => return Ok(Ran::Done(answer)),
                 SwapOutcome::KeyTaken => return Ok(Ran::KeyTaken),
                 SwapOutcome::Lost | SwapOutcome::SnapshotKnown if context.time_left().is_zero() => {
@@ -168,13 +182,13 @@ impl Tabulars {
         &self,
         ctx: &RequestContext,
         warehouse: &Warehouse,
-        planned: Plan,
+        (change, planned): (PointerChange, Plan),
         ticket: &Ticket,
     ) -> Result<SwapOutcome> {
         let swap = Swap {
             attempt: AttemptId(ctx.new_id()),
             warehouse: warehouse.id,
-            changes: vec![planned.change],
+            changes: vec![change],
             receipt: ticket.receipt(planned.answer),
             purges: planned.purges,
             at_ms: ctx.now_ms(),
@@ -205,6 +219,9 @@ impl Tabulars {
                 if let Some(taken) = this.find(&home, &to).await?.filter(|found| found.id != from.id) {
                     let message = format!("Cannot rename {source} to {to}. {} already exists", taken.kind);
                     return Err(Error::new(Kind::AlreadyExists, message));
+                }
+                if source == to {
+                    return Ok(Plan { answer: Answer::Empty, ..Plan::unchanged(&from) });
                 }
                 Ok(Plan::new(PointerChange::Rename { from, to }, Answer::Empty))
             }

@@ -16,7 +16,7 @@ use crate::tabulars::{Pointer, TabularKind};
 use crate::warehouses::Warehouse;
 
 /// One table's part.
-pub(crate) enum Draft {
+pub(super) enum Draft {
     /// The request changes nothing here.
     Unchanged(Pointer),
     Changed {
@@ -29,11 +29,11 @@ pub(crate) enum Draft {
 }
 
 /// All tables of a request.
-pub(crate) struct Drafts(Vec<Draft>);
+pub(super) struct Drafts(Vec<Draft>);
 
 impl Commits {
     /// Judges every table of the request against what was read; the first refusal is the request's.
-    pub(crate) async fn draft(
+    pub(super) async fn draft(
         &self,
         ctx: &RequestContext,
         warehouse: &Arc<Warehouse>,
@@ -62,7 +62,7 @@ impl Commits {
         change: &Change,
         pointer: &Pointer,
     ) -> Result<Draft> {
-        let base = self.documents.table(warehouse, &pointer.metadata_location).await?;
+        let base = self.tables.documents.table(warehouse, &pointer.metadata_location).await?;
         for requirement in &change.request.requirements {
             requirement.check(Some(&base.metadata))?;
         }
@@ -84,7 +84,7 @@ impl Commits {
         let metadata = metadata::assemble(&change.request.updates, ctx.now_ms())?;
         let lineage = lineage(&change.request.updates, &metadata);
         let target = self.target(ctx, warehouse, &metadata, None).await?;
-        self.files.prepare_table(&warehouse.place, &Location::parse(metadata.location())?).await?;
+        self.tables.files.prepare_table(&warehouse.place, &Location::parse(metadata.location())?).await?;
         let (id, ident) = (TabularId(ctx.new_id()), change.ident.clone());
         let applied = Applied { metadata, changed: true, dropped_metadata_files: Vec::new(), moved_timestamps: 0 };
         Ok(changed(applied, target, |target| PointerChange::Create {
@@ -118,10 +118,6 @@ impl Commits {
 }
 
 impl Draft {
-    pub fn is_unchanged(&self) -> bool {
-        matches!(self, Draft::Unchanged(_))
-    }
-
     /// The metadata file to write.
     pub fn file(&self) -> Option<(&str, &TableDocument)> {
         match self {
@@ -161,6 +157,10 @@ impl Drafts {
 
     pub fn len(&self) -> usize {
         self.0.len()
+    }
+
+    pub fn change_nothing(&self) -> bool {
+        self.0.iter().all(|draft| matches!(draft, Draft::Unchanged(_)))
     }
 
     pub fn pointer_changes(&self) -> Vec<PointerChange> {

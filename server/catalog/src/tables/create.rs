@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
+use uuid::Uuid;
 
-use super::{Loaded, Tables, answer};
+use super::{Loaded, Tables};
 use crate::commits::store::{PointerChange, Target};
 use crate::context::RequestContext;
 use crate::documents::TableDocument;
@@ -72,7 +73,7 @@ impl Tables {
             location: Location::parse(document.metadata.location())?.as_str().to_owned(),
             metadata_location: metadata_location.clone(),
         };
-        let answer = answer(target.uuid, &metadata_location);
+        let answer = target.answer();
         self.documents.remember_table(warehouse, metadata_location.clone(), document).await;
         let change = PointerChange::Create {
             id: TabularId(ctx.new_id()),
@@ -99,11 +100,7 @@ impl Tables {
         let uuid = ctx.new_id();
         let text = match &request.location {
             Some(location) => location.clone(),
-            None => {
-                let below = namespace.properties.get(NAMESPACE_LOCATION);
-                let below = below.map_or(warehouse.place.root.as_str(), String::as_str);
-                own_location(below, &request.ident.name, &uuid.to_string())
-            }
+            None => own_location(warehouse, &namespace.properties, &request.ident.name, uuid),
         };
         let location = Location::parse(&text)?;
         self.check_location(warehouse, &location, None).await?;
@@ -121,14 +118,24 @@ impl Tables {
     }
 }
 
-/// A folder that shows what is in it and depends on no name being safe in a path or a policy.
-fn own_location(below: &str, name: &str, unique: &str) -> String {
+/// A folder of its own, below the namespace's `location` property where it has one, else below the root.
+pub(crate) fn own_location(
+    warehouse: &Warehouse,
+    namespace: &BTreeMap<String, String>,
+    name: &str,
+    unique: Uuid,
+) -> String {
+    let below = namespace.get(NAMESPACE_LOCATION).map_or(warehouse.place.root.as_str(), String::as_str);
+    format!("{}/{}", below.trim_end_matches('/'), folder(name, unique))
+}
+
+/// Shows what is in it, and depends on no name being safe in a path or a policy.
+fn folder(name: &str, unique: Uuid) -> String {
     let plain = |c: &char| c.is_ascii_alphanumeric() || *c == '_' || *c == '-';
     let slug: String = name.chars().filter(plain).take(SLUG_MAX_BYTES).collect();
-    let below = below.trim_end_matches('/');
     match slug.is_empty() {
-        true => format!("{below}/{unique}"),
-        false => format!("{below}/{slug}-{unique}"),
+        true => unique.to_string(),
+        false => format!("{slug}-{unique}"),
     }
 }
 
@@ -137,15 +144,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_gets_a_folder_without_its_names_pattern_characters() {
-        let cases = [
-            ("orders", "s3://b/wh/orders-u"),
-            ("f*", "s3://b/wh/f-u"),
-            ("*", "s3://b/wh/u"),
-            ("${aws:username}/../x", "s3://b/wh/awsusernamex-u"),
-        ];
-        for (name, expected) in cases {
-            assert_eq!(own_location("s3://b/wh/", name, "u"), expected);
+    fn a_folder_has_none_of_its_names_pattern_characters() {
+        for (name, expected) in [("orders", "orders-"), ("f*", "f-"), ("*", ""), ("${aws:user}/../x", "awsuserx-")] {
+            assert_eq!(folder(name, Uuid::nil()), format!("{expected}{}", Uuid::nil()));
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{Loaded, Tables, answer};
+use super::{Loaded, Tables};
 use crate::commits::store::{Landed, PointerChange, Target};
 use crate::context::RequestContext;
 use crate::error::Result;
@@ -62,7 +62,7 @@ impl Tables {
             location: location.as_str().to_owned(),
             metadata_location: request.metadata_location.clone(),
         };
-        let answer = answer(target.uuid, &target.metadata_location);
+        let answer = target.answer();
         let lineage = self.new_lineage(warehouse, &document.metadata).await?;
         let change = match present {
             Some(from) => PointerChange::Move { from, target, lineage },
