@@ -210,7 +210,7 @@ fn changed(applied: Applied, target: Target, change: impl FnOnce(Target) -> Poin
 fn lineage(updates: &[TableUpdate], after: &TableMetadata) -> Vec<Landed> {
     let ref_of = |snapshot_id: i64| {
         updates.iter().rev().find_map(|update| match update {
-            TableUpdate::SetSnapshotRef { ref_name, reference } if reference.snapshot_id == snapshot_id => {
+            TableUpdate::SetSnapshotRef { ref_name, target } if target.snapshot_id == snapshot_id => {
                 Some(ref_name.clone())
             }
             _ => None,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::commits::request::CommitRequest;
 use crate::commits::requirements::Requirement;
 use crate::error::{Error, Result};
-use crate::metadata::{RefKind, Snapshot, TableMetadata, TableUpdate};
+use crate::metadata::{Snapshot, TableMetadata, TableUpdate};
 
 /// Refuses (409) a snapshot that does not continue the branch it is put on.
 ///
@@ -26,9 +26,9 @@ pub fn check(base: &TableMetadata, request: &CommitRequest) -> Result<()> {
             TableUpdate::RemoveSnapshotRef { ref_name } => {
                 heads.insert(ref_name, None);
             }
-            TableUpdate::SetSnapshotRef { ref_name, reference } if reference.kind == RefKind::Branch => {
-                let head = heads.insert(ref_name, Some(reference.snapshot_id)).flatten();
-                if let (Some(snapshot), Some(head)) = (added.get(&reference.snapshot_id), head) {
+            TableUpdate::SetSnapshotRef { ref_name, target } if target.is_branch() => {
+                let head = heads.insert(ref_name, Some(target.snapshot_id)).flatten();
+                if let (Some(snapshot), Some(head)) = (added.get(&target.snapshot_id), head) {
                     continues(snapshot, head, ref_name, asserts(&request.requirements, ref_name))?;
                 }
             }
