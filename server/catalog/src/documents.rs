@@ -61,14 +61,14 @@ type Cache<M> = moka::future::Cache<(WarehouseId, String), Arc<Document<M>>>;
 /// Reads, writes and remembers metadata documents.
 #[derive(Clone)]
 pub struct Documents {
-    files: Files,
+    files: Arc<Files>,
     tables: Cache<TableMetadata>,
     views: Cache<ViewMetadata>,
 }
 
 impl Documents {
     /// `cache_bytes` bounds what is kept in memory, tables and views each.
-    pub fn new(files: Files, cache_bytes: u64) -> Self {
+    pub fn new(files: Arc<Files>, cache_bytes: u64) -> Self {
         Self {
             files,
             tables: cache(cache_bytes, TableMetadata::memory_bytes),
@@ -125,7 +125,7 @@ impl Documents {
             let stored = self.files.read(&warehouse.place, location, DOCUMENT_MAX_BYTES).await?;
             let bytes = gunzip(location, stored).map_err(FileError::Invalid)?;
             let metadata = parse(&bytes).map_err(|error| unreadable(location, error)).map_err(FileError::Invalid)?;
-            Ok(Arc::new(Document::new(metadata, bytes)))
+            Ok::<_, FileError>(Arc::new(Document::new(metadata, bytes)))
         };
         match cache.get(&key).await {
             Some(document) => Ok(document),

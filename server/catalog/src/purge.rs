@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::Clock;
 use crate::documents::{Documents, TableDocument};
 use crate::error::Result;
-use crate::files::{FileError, Files, Place};
+use crate::files::{FileError, Files};
 use crate::ident::{PurgeId, WarehouseId};
 use crate::location::Location;
 use crate::metadata::Snapshot;
@@ -62,11 +62,11 @@ pub struct PurgeJob {
 pub struct Purges {
     store: Arc<dyn Store>,
     documents: Documents,
-    files: Files,
+    files: Arc<Files>,
 }
 
 impl Purges {
-    pub fn new(store: Arc<dyn Store>, documents: Documents, files: Files) -> Self {
+    pub fn new(store: Arc<dyn Store>, documents: Documents, files: Arc<Files>) -> Self {
         Self { store, documents, files }
     }
 
@@ -128,12 +128,13 @@ fn pause_ms(failures: i64) -> i64 {
 
 fn reachable(location: &str, metadata_location: &str, document: &TableDocument) -> Reachable {
     let metadata = &document.metadata;
+    let statistics = metadata.statistics().iter().chain(metadata.partition_statistics());
     Reachable {
         table_location: location.to_owned(),
         metadata_location: metadata_location.to_owned(),
         metadata_files: metadata.metadata_log().iter().map(|entry| entry.metadata_file.clone()).collect(),
         manifest_lists: metadata.snapshots().filter_map(Snapshot::manifest_list).map(str::to_owned).collect(),
-        statistics: metadata.statistics_paths().map(str::to_owned).collect(),
+        statistics: statistics.map(|file| file.path.clone()).collect(),
         manifests: metadata.snapshots().flat_map(Snapshot::manifests).collect(),
     }
 }

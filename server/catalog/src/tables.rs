@@ -63,11 +63,11 @@ pub struct Tables {
     namespaces: Arc<dyn NamespaceStore>,
     commits: Arc<dyn CommitStore>,
     pub(crate) documents: Documents,
-    pub(crate) files: Files,
+    pub(crate) files: Arc<Files>,
 }
 
 impl Tables {
-    pub fn new(store: Arc<dyn Store>, tabulars: Tabulars, documents: Documents, files: Files) -> Self {
+    pub fn new(store: Arc<dyn Store>, tabulars: Tabulars, documents: Documents, files: Arc<Files>) -> Self {
         Self { tabulars, namespaces: store.clone(), commits: store, documents, files }
     }
 

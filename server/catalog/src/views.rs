@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use uuid::Uuid;
 
 use crate::commits::store::{PointerChange, Target};
 use crate::context::RequestContext;

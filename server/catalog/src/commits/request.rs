@@ -79,7 +79,7 @@ impl CommitRequest {
     /// The UUID of the table that the client believes it commits to.
     pub fn asserted_uuid(&self) -> Option<Uuid> {
         self.requirements.iter().find_map(|requirement| match requirement {
-            Requirement::AssertTableUuid { uuid } => Some(*uuid),
+            Requirement::AssertTableUuid { uuid } => Uuid::parse_str(uuid).ok(),
             _ => None,
         })
     }
