@@ -106,15 +106,19 @@ pub async fn reachable_files(files: &Files, place: &Place, table: &Reachable, si
         walk.data_files(found, &mut manifests).await?;
     }
     walk.data_files(table.manifests.clone(), &mut manifests).await?;
-    let current = Location::parse(&table.metadata_location).ok();
     walk.hand_on(manifests.read).await?;
     walk.hand_on(lists).await?;
-    walk.hand_on(table.statistics.iter().cloned()).await?;
-    let is_current = |file: &&String| Location::parse(file).ok() == current;
-    walk.hand_on(table.metadata_files.iter().filter(|file| !is_current(file)).cloned())
-        .await?;
-    walk.hand_on([table.metadata_location.clone()]).await?;
+    walk.hand_on(table.statistics.clone()).await?;
+    walk.hand_on(old_metadata_files(table)).await?;
+    walk.hand_on(vec![table.metadata_location.clone()]).await?;
     Ok(walk.walked)
+}
+
+/// The log without the current file, which must come last, however it is spelled there.
+fn old_metadata_files(table: &Reachable) -> Vec<String> {
+    let current = Location::parse(&table.metadata_location).ok();
+    let is_old = |file: &&String| Location::parse(file).ok() != current;
+    table.metadata_files.iter().filter(is_old).cloned().collect()
 }
 
 /// The manifests that were met, so that each is read once, and those of them that may be deleted.
@@ -175,7 +179,7 @@ impl<S: Sink> Walk<'_, S> {
         warn!(location = %self.location, file = path, error, "file cannot be read while purging; it is kept");
     }
 
-    async fn hand_on(&mut self, paths: impl IntoIterator<Item = String>) -> Result<()> {
+    async fn hand_on(&mut self, paths: Vec<String>) -> Result<()> {
         let mut batch = Vec::new();
         for path in paths {
             match Location::parse(&path) {
