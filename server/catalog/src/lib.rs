@@ -1,7 +1,16 @@
 //! The rules of the catalog. No HTTP and no SQL is known here.
 
+pub mod commits;
+pub mod context;
 pub mod error;
 pub mod files;
+pub mod idempotency;
 pub mod ident;
+pub mod listing;
 pub mod location;
-pub mod reachable;
+pub mod namespaces;
+pub mod purge;
+pub mod store;
+pub mod tabulars;
+pub mod view_metadata;
+pub mod warehouses;

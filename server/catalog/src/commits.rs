@@ -1,0 +1,3 @@
+//! The story of a commit.
+
+pub mod store;
