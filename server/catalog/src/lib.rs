@@ -10,6 +10,7 @@ pub mod listing;
 pub mod location;
 pub mod namespaces;
 pub mod purge;
+pub mod reachable;
 pub mod store;
 pub mod tabulars;
 pub mod view_metadata;
