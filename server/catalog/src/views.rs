@@ -220,7 +220,7 @@ impl Views {
         warehouse.place.check(&location)?;
         let target = Target {
             uuid: document.metadata.uuid(),
-            location: location.as_str().to_owned(),
+            location: location.canonical(),
             metadata_location: request.metadata_location.clone(),
         };
         // The file is the client's own: it stays whatever becomes of the register.
@@ -240,7 +240,7 @@ impl Views {
         let previous = from.map(|from| from.metadata_location.as_str());
         let target = Target {
             uuid: metadata.uuid(),
-            location: location.as_str().to_owned(),
+            location: location.canonical(),
             metadata_location: view_metadata::next_metadata_location(&metadata, previous, ctx.new_id()),
         };
         let document = Arc::new(ViewDocument::encoded(metadata));

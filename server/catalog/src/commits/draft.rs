@@ -105,13 +105,13 @@ impl Commits {
         from: Option<&Pointer>,
     ) -> Result<Target> {
         let location = Location::parse(metadata.location())?;
-        if from.is_none_or(|from| from.location != location.as_str()) {
+        if from.is_none_or(|from| from.location != location.canonical()) {
             self.tables.check_location(warehouse, &location, from.map(|from| from.id)).await?;
         }
         let previous = from.map(|from| from.metadata_location.as_str());
         Ok(Target {
             uuid: metadata.uuid(),
-            location: location.as_str().to_owned(),
+            location: location.canonical(),
             metadata_location: metadata::next_metadata_location(metadata, previous, ctx.new_id()),
         })
     }

@@ -70,7 +70,7 @@ impl Tables {
         self.documents.write_new(warehouse, &metadata_location, &document).await?;
         let target = Target {
             uuid: document.metadata.uuid(),
-            location: Location::parse(document.metadata.location())?.as_str().to_owned(),
+            location: Location::parse(document.metadata.location())?.canonical(),
             metadata_location: metadata_location.clone(),
         };
         let answer = target.answer();

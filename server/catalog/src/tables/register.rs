@@ -59,7 +59,7 @@ impl Tables {
         self.check_location(warehouse, &location, present.as_ref().map(|p| p.id)).await?;
         let target = Target {
             uuid: document.metadata.uuid(),
-            location: location.as_str().to_owned(),
+            location: location.canonical(),
             metadata_location: request.metadata_location.clone(),
         };
         let answer = target.answer();
