@@ -32,7 +32,11 @@ pub type ViewDocument = Document<ViewMetadata>;
 
 impl<M> Document<M> {
     pub fn new(metadata: M, bytes: Bytes) -> Self {
-        Self { metadata, bytes, refs_only: OnceLock::new() }
+        Self {
+            metadata,
+            bytes,
+            refs_only: OnceLock::new(),
+        }
     }
 }
 
@@ -109,7 +113,11 @@ impl Documents {
     /// Deletes the file of an attempt that certainly lost. A failure leaves an orphan and nothing worse.
     pub async fn discard(&self, warehouse: &Warehouse, location: &str) {
         if let Err(error) = self.files.delete(&warehouse.place, location).await {
-            tracing::warn!(location, error = &error as &dyn std::error::Error, "a lost metadata file stays behind");
+            tracing::warn!(
+                location,
+                error = &error as &dyn std::error::Error,
+                "a lost metadata file stays behind"
+            );
         }
     }
 
@@ -124,7 +132,9 @@ impl Documents {
         let load = async {
             let stored = self.files.read(&warehouse.place, location, DOCUMENT_MAX_BYTES).await?;
             let bytes = gunzip(location, stored).map_err(FileError::Invalid)?;
-            let metadata = parse(&bytes).map_err(|error| unreadable(location, error)).map_err(FileError::Invalid)?;
+            let metadata = parse(&bytes)
+                .map_err(|error| unreadable(location, error))
+                .map_err(FileError::Invalid)?;
             Ok::<_, FileError>(Arc::new(Document::new(metadata, bytes)))
         };
         match cache.get(&key).await {
@@ -168,5 +178,9 @@ fn gunzip(location: &str, stored: Bytes) -> Result<Bytes> {
 fn gzip(plain: &Bytes) -> Bytes {
     use std::io::Write;
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(plain).and_then(|()| encoder.finish()).expect("a vector takes all bytes").into()
+    encoder
+        .write_all(plain)
+        .and_then(|()| encoder.finish())
+        .expect("a vector takes all bytes")
+        .into()
 }

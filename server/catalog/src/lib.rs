@@ -9,8 +9,8 @@ pub mod context;
 pub mod documents;
 pub mod error;
 pub mod files;
-pub mod ident;
 pub mod idempotency;
+pub mod ident;
 pub mod listing;
 pub mod location;
 pub mod metadata;
@@ -21,8 +21,6 @@ pub mod reachable;
 pub mod store;
 pub mod tables;
 pub mod tabulars;
-#[cfg(feature = "testing")]
-pub mod testing;
 pub mod view_metadata;
 pub mod views;
 pub mod warehouses;

@@ -16,8 +16,11 @@ pub fn check(base: &TableMetadata, request: &CommitRequest) -> Result<()> {
         return Ok(());
     }
     let mut added: HashMap<i64, &Snapshot> = HashMap::new();
-    let mut heads: HashMap<&str, Option<i64>> =
-        base.refs().iter().map(|(name, reference)| (name.as_str(), Some(reference.snapshot_id))).collect();
+    let mut heads: HashMap<&str, Option<i64>> = base
+        .refs()
+        .iter()
+        .map(|(name, reference)| (name.as_str(), Some(reference.snapshot_id)))
+        .collect();
     for update in &request.updates {
         match update {
             TableUpdate::AddSnapshot { snapshot } => {
@@ -49,7 +52,9 @@ fn continues(snapshot: &Snapshot, head: i64, ref_name: &str, asserted: bool) -> 
         false => Err(Error::conflict(format!(
             "snapshot {} does not continue branch {ref_name}: its parent is {}, the head is {head}; reload and build on the head",
             snapshot.id(),
-            snapshot.parent_id().map_or("none".to_owned(), |parent| parent.to_string()),
+            snapshot
+                .parent_id()
+                .map_or("none".to_owned(), |parent| parent.to_string()),
         ))),
     }
 }
