@@ -195,6 +195,15 @@ fn an_upgrade_to_v3_starts_row_ids_at_0_and_leaves_old_snapshots_alone() {
 }
 
 #[test]
+fn snapshots_of_v1_get_the_sequence_number_that_v2_asks_for() {
+    let old = json!({"snapshot-id": 1, "timestamp-ms": NOW_MS, "manifest-list": "l"});
+    let list = json!([add(old), {"action": "upgrade-format-version", "format-version": 2}]);
+    let snapshot = applied(&table(1), list).snapshot(1).unwrap().clone();
+    assert_eq!(snapshot.sequence_number(), 0);
+    assert!(snapshot.raw().get().contains(r#""sequence-number":0"#));
+}
+
+#[test]
 fn row_ids_are_never_given_twice() {
     let base = table(3);
     let with = |first: Option<i64>, rows: Option<i64>| {
