@@ -147,3 +147,100 @@ fn same(what: &str, expected: i32, actual: i32) -> Result<()> {
 fn failed(what: impl std::fmt::Display) -> Result<()> {
     Err(Error::conflict(format!("Requirement failed: {what}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Kind;
+
+    fn table() -> TableMetadata {
+        let text = r#"{"format-version":2,"table-uuid":"9c12d441-03fe-4693-9a96-a0705ddf69c1","location":"s3://b/t",
+            "last-sequence-number":1,"last-updated-ms":1,"last-column-id":3,"current-schema-id":1,
+            "schemas":[{"type":"struct","schema-id":1,"fields":[]}],"default-spec-id":2,
+            "partition-specs":[{"spec-id":2,"fields":[]}],"last-partition-id":1004,"default-sort-order-id":5,
+            "sort-orders":[{"order-id":5,"fields":[]}],"current-snapshot-id":9007199254740993,
+            "refs":{"main":{"snapshot-id":9007199254740993,"type":"branch"},"t":{"snapshot-id":9007199254740993,"type":"tag"}},
+            "snapshots":[{"snapshot-id":9007199254740993,"timestamp-ms":1,"sequence-number":1,"manifest-list":"l"}]}"#;
+        TableMetadata::parse(text.as_bytes()).unwrap()
+    }
+
+    fn check(text: &str, base: Option<&TableMetadata>) -> Result<()> {
+        serde_json::from_str::<Requirement>(text).unwrap().check(base)
+    }
+
+    #[test]
+    fn a_requirement_that_holds_lets_the_commit_pass() {
+        for text in [
+            r#"{"type":"assert-table-uuid","uuid":"9C12D441-03FE-4693-9A96-A0705DDF69C1"}"#,
+            r#"{"type":"assert-ref-snapshot-id","ref":"main","snapshot-id":9007199254740993}"#,
+            r#"{"type":"assert-ref-snapshot-id","ref":"none","snapshot-id":null}"#,
+            r#"{"type":"assert-last-assigned-field-id","last-assigned-field-id":3}"#,
+            r#"{"type":"assert-current-schema-id","current-schema-id":1}"#,
+            r#"{"type":"assert-last-assigned-partition-id","last-assigned-partition-id":1004}"#,
+            r#"{"type":"assert-default-spec-id","default-spec-id":2}"#,
+            r#"{"type":"assert-default-sort-order-id","default-sort-order-id":5}"#,
+        ] {
+            assert!(check(text, Some(&table())).is_ok(), "{text}");
+        }
+        assert!(check(r#"{"type":"ASSERT-CREATE"}"#, None).is_ok());
+    }
+
+    #[test]
+    fn a_requirement_that_fails_says_what_changed() {
+        for (text, message) in [
+            (r#"{"type":"assert-create"}"#, "table already exists"),
+            (
+                r#"{"type":"assert-table-uuid","uuid":"00000000-0000-0000-0000-000000000000"}"#,
+                "UUID does not match: expected 9c12d441-03fe-4693-9a96-a0705ddf69c1 != 00000000-0000-0000-0000-000000000000",
+            ),
+            (
+                r#"{"type":"assert-ref-snapshot-id","ref":"main","snapshot-id":9007199254740992}"#,
+                "branch main has changed: expected id 9007199254740992 != 9007199254740993",
+            ),
+            (
+                r#"{"type":"assert-ref-snapshot-id","ref":"t"}"#,
+                "tag t was created concurrently",
+            ),
+            (
+                r#"{"type":"assert-ref-snapshot-id","ref":"b","snapshot-id":1}"#,
+                "branch or tag b is missing, expected 1",
+            ),
+            (
+                r#"{"type":"assert-last-assigned-field-id","last-assigned-field-id":4}"#,
+                "last assigned field id changed: expected id 4 != 3",
+            ),
+            (
+                r#"{"type":"assert-current-schema-id","current-schema-id":4}"#,
+                "current schema changed: expected id 4 != 1",
+            ),
+            (
+                r#"{"type":"assert-last-assigned-partition-id","last-assigned-partition-id":4}"#,
+                "last assigned partition id changed: expected id 4 != 1004",
+            ),
+            (
+                r#"{"type":"assert-default-spec-id","default-spec-id":4}"#,
+                "default partition spec changed: expected id 4 != 2",
+            ),
+            (
+                r#"{"type":"assert-default-sort-order-id","default-sort-order-id":4}"#,
+                "default sort order changed: expected id 4 != 5",
+            ),
+        ] {
+            let error = check(text, Some(&table())).unwrap_err();
+            assert_eq!(
+                (error.kind(), error.message()),
+                (Kind::CommitFailed, &*format!("Requirement failed: {message}"))
+            );
+        }
+        assert!(check(r#"{"type":"assert-current-schema-id","current-schema-id":0}"#, None).is_err());
+    }
+
+    #[test]
+    fn an_unknown_requirement_is_refused_by_name() {
+        let raw = RawValue::from_string(r#"{"type":"assert-moon"}"#.to_owned()).unwrap();
+        assert_eq!(
+            Requirement::parse(&raw).unwrap_err().message(),
+            "type: unknown table requirement 'assert-moon'"
+        );
+    }
+}

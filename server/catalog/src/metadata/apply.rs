@@ -245,3 +245,6 @@ fn checked_version(format_version: i64) -> Result<u8> {
         ))),
     }
 }
+
+#[cfg(test)]
+mod tests;

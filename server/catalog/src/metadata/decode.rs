@@ -239,3 +239,137 @@ fn check_refs(metadata: &TableMetadata) -> Checked<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+    use serde_json::{Value, json};
+
+    fn document() -> Value {
+        json!({"format-version": 2, "table-uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1", "location": "s3://b/t",
+            "last-sequence-number": 1, "last-updated-ms": 1, "last-column-id": 1, "current-schema-id": 0,
+            "schemas": [{"type": "struct", "schema-id": 0, "fields": []}], "default-spec-id": 0,
+            "partition-specs": [{"spec-id": 0, "fields": []}], "last-partition-id": 999, "default-sort-order-id": 0,
+            "sort-orders": [{"order-id": 0, "fields": []}], "current-snapshot-id": 1,
+            "snapshots": [{"snapshot-id": 1, "timestamp-ms": 1, "sequence-number": 1, "manifest-list": "l"}],
+            "refs": {"main": {"snapshot-id": 1, "type": "branch"}}})
+    }
+
+    fn parse(value: &Value) -> Result<TableMetadata, Error> {
+        TableMetadata::parse(value.to_string().as_bytes())
+    }
+
+    #[test]
+    fn a_broken_document_names_the_path_of_the_field() {
+        for (pointer, value, message) in [
+            (
+                "/format-version",
+                json!(4),
+                "format-version: version 4 is not supported (supported: 1 to 3)",
+            ),
+            (
+                "/last-sequence-number",
+                Value::Null,
+                "last-sequence-number: is required from format version 2 on",
+            ),
+            ("/location", Value::Null, "location: is required"),
+            (
+                "/last-updated-ms",
+                json!("x"),
+                "last-updated-ms: invalid type: string \"x\", expected i64",
+            ),
+            (
+                "/snapshots/0/timestamp-ms",
+                Value::Null,
+                "snapshots[0].timestamp-ms: is required",
+            ),
+            (
+                "/snapshots/0/sequence-number",
+                json!(2),
+                "snapshots: snapshot 1 has sequence number 2, beyond last-sequence-number 1",
+            ),
+            (
+                "/refs/main/type",
+                json!("twig"),
+                "refs.main.type: 'twig' is neither branch nor tag",
+            ),
+            ("/refs/main/snapshot-id", json!(2), "refs.main: there is no snapshot 2"),
+            (
+                "/current-snapshot-id",
+                json!(-1),
+                "current-snapshot-id: none is not the snapshot of branch main, or there is no such snapshot",
+            ),
+            (
+                "/current-schema-id",
+                json!(3),
+                "current-schema-id: there is no schema 3",
+            ),
+            (
+                "/default-spec-id",
+                json!(3),
+                "default-spec-id: there is no partition spec 3",
+            ),
+        ] {
+            let mut broken = document();
+            *broken.pointer_mut(pointer).unwrap() = value;
+            assert_eq!(
+                parse(&broken).unwrap_err().message(),
+                format!("table metadata.{message}")
+            );
+        }
+        assert!(
+            TableMetadata::parse(b"{")
+                .unwrap_err()
+                .message()
+                .starts_with("table metadata: is not JSON")
+        );
+        assert!(TableMetadata::parse(b"[]").is_err());
+    }
+
+    #[test]
+    fn no_current_snapshot_may_be_spelled_in_three_ways() {
+        for spelling in [Some(json!(-1)), Some(Value::Null), None] {
+            let mut empty = document();
+            let members = empty.as_object_mut().unwrap();
+            members.remove("current-snapshot-id");
+            members.remove("refs");
+            spelling.map(|value| members.insert("current-snapshot-id".into(), value));
+            let table = parse(&empty).unwrap();
+            assert_eq!((table.current_snapshot_id(), table.refs().len()), (None, 0));
+        }
+    }
+
+    #[test]
+    fn a_document_without_refs_has_main_at_its_current_snapshot() {
+        let mut old = document();
+        old.as_object_mut().unwrap().remove("refs");
+        assert_eq!(parse(&old).unwrap().refs()[MAIN_BRANCH].snapshot_id, 1);
+    }
+
+    #[test]
+    fn the_oldest_documents_are_read() {
+        let old = json!({"format-version": 1, "location": "s3://b/t", "last-updated-ms": 1, "last-column-id": 1,
+            "schema": {"type": "struct", "fields": [{"id": 1, "name": "a", "required": true, "type": "int"}]},
+            "partition-spec": [{"name": "a", "transform": "identity", "source-id": 1}], "current-snapshot-id": -1});
+        let table = parse(&old).unwrap();
+        assert_eq!(
+            (table.uuid(), table.current_schema_id(), table.last_partition_id()),
+            (Uuid::nil(), 0, 1000)
+        );
+        let written: Value = serde_json::from_slice(&table.encode()).unwrap();
+        assert_eq!(
+            written["partition-spec"],
+            json!([{"name": "a", "transform": "identity", "source-id": 1, "field-id": 1000}])
+        );
+        assert_eq!(written["schema"], written["schemas"][0]);
+        assert_eq!(written.get("table-uuid"), None);
+    }
+
+    #[test]
+    fn types_that_nobody_knows_do_not_keep_a_table_from_loading() {
+        let mut table = document();
+        table["schemas"][0]["fields"] = json!([{"id": 1, "name": "a", "required": false, "type": "martian"}]);
+        assert_eq!(parse(&table).unwrap().schemas().len(), 1);
+    }
+}

@@ -186,3 +186,40 @@ impl Writer {
         self.out.push(b'}');
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOCUMENT: &str = r#"{"format-version":3,"table-uuid":"9c12d441-03fe-4693-9a96-a0705ddf69c1","location":"s3://b/\u0074","last-sequence-number":3,"last-updated-ms":1,"last-column-id":0,"current-schema-id":0,"schemas":[{"type":"struct","schema-id":0,"fields":[],"s":1}],"default-spec-id":0,"partition-specs":[{"spec-id":0,"fields":[],"p":1}],"last-partition-id":999,"default-sort-order-id":0,"sort-orders":[{"order-id":0,"fields":[],"o":1}],"properties":{"a":"\"","b":"2"},"current-snapshot-id":3,"next-row-id":7,"encryption-keys":[{"key-id":"k","e":1}],"refs":{"main":{"snapshot-id":3,"type":"branch","r":1},"t":{"snapshot-id":1,"type":"tag"}},"snapshots":[{"snapshot-id":1,"timestamp-ms":1,"sequence-number":1,"manifest-list":"l1"},{"snapshot-id":2,"timestamp-ms":2,"sequence-number":2,"manifest-list":"l2"},{"snapshot-id":3,"timestamp-ms":3,"sequence-number":3,"manifest-list":"l3","x": 1.10}],"statistics":[{"snapshot-id":1,"statistics-path":"p","y":1}],"partition-statistics":[{"snapshot-id":1,"statistics-path":"q"}],"snapshot-log":[{"timestamp-ms":1,"snapshot-id":1},{"timestamp-ms":3,"snapshot-id":3,"l":1}],"metadata-log":[{"timestamp-ms":1,"metadata-file":"m\"1"},{"timestamp-ms":2,"metadata-file":"m2","m":1}],"future":{"z": [1,  2]},"more":0.10}"#;
+
+    #[test]
+    fn a_document_comes_back_byte_for_byte() {
+        let text = DOCUMENT.replace("\\u0074", "t");
+        let table = TableMetadata::parse(text.as_bytes()).unwrap();
+        assert_eq!(String::from_utf8(table.encode().to_vec()).unwrap(), text);
+        assert_eq!(
+            TableMetadata::parse(DOCUMENT.as_bytes()).unwrap().location(),
+            "s3://b/t"
+        );
+    }
+
+    #[test]
+    fn the_refs_view_leaves_out_only_snapshots_that_no_ref_names() {
+        let text = DOCUMENT.replace("\\u0074", "t");
+        let table = TableMetadata::parse(text.as_bytes()).unwrap();
+        let expected = text.replace(
+            r#"{"snapshot-id":2,"timestamp-ms":2,"sequence-number":2,"manifest-list":"l2"},"#,
+            "",
+        );
+        assert_ne!(expected, text);
+        assert_eq!(String::from_utf8(table.encode_refs().to_vec()).unwrap(), expected);
+        assert_eq!(table.snapshots().len(), 3);
+    }
+
+    #[test]
+    fn memory_grows_with_the_document() {
+        let table = TableMetadata::parse(DOCUMENT.as_bytes()).unwrap();
+        assert!(table.memory_bytes() > DOCUMENT.len() / 2);
+    }
+}

@@ -128,6 +128,13 @@ impl Snapshot {
         }
     }
 
+    /// The same snapshot with the sequence number that format version 2 gives to those of version 1.
+    fn numbered(&self) -> Self {
+        let object = Object::parse(&self.raw).expect("a snapshot was read from an object");
+        let raw = object.with(&[("sequence-number", "0".to_owned())]);
+        Self { sequence_number: Some(0), raw, ..self.clone() }
+    }
+
     fn member<'a, T: serde::Deserialize<'a>>(&'a self, key: &str) -> Option<T> {
         Object::parse(&self.raw).ok()?.optional(key).ok()?
     }
@@ -196,6 +203,16 @@ impl Snapshots {
     pub(crate) fn replace(&mut self, snapshot: Snapshot) {
         if let Some(at) = self.positions.get(&snapshot.id) {
             Arc::make_mut(&mut self.list)[*at] = Arc::new(snapshot);
+        }
+    }
+
+    /// Gives sequence number 0 to those that have none.
+    pub(crate) fn number_all(&mut self) {
+        let missing = |snapshot: &Arc<Snapshot>| snapshot.sequence_number.is_none();
+        if self.list.iter().any(missing) {
+            for snapshot in Arc::make_mut(&mut self.list).iter_mut().filter(|snapshot| missing(snapshot)) {
+                *snapshot = Arc::new(snapshot.numbered());
+            }
         }
     }
 

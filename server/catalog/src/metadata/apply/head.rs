@@ -39,6 +39,9 @@ impl Draft {
             )));
         }
         self.table.format_version = new;
+        if old == 1 {
+            self.table.snapshots.number_all();
+        }
         if new >= 3 {
             self.table.next_row_id.get_or_insert(0);
         }
