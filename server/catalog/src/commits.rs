@@ -1,3 +1,4 @@
 //! The story of a commit.
 
+pub mod overlap;
 pub mod store;
