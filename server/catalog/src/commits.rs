@@ -19,6 +19,7 @@ use crate::warehouses::Warehouse;
 
 mod draft;
 pub mod known;
+pub mod overlap;
 pub mod request;
 pub mod requirements;
 mod sanity;

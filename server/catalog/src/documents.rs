@@ -7,7 +7,7 @@ use bytes::Bytes;
 use flate2::read::GzDecoder;
 
 use crate::error::{Error, Result};
-use crate::files::{FileError, Files};
+use crate::files::{FileError, Files, Place};
 use crate::ident::WarehouseId;
 use crate::metadata::TableMetadata;
 use crate::view_metadata::ViewMetadata;
@@ -81,11 +81,27 @@ impl Documents {
     }
 
     pub async fn table(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<TableDocument>, FileError> {
-        self.read(&self.tables, warehouse, location, TableMetadata::parse).await
+        self.table_in(warehouse.id, &warehouse.place, location).await
+    }
+
+    pub async fn table_in(
+        &self,
+        warehouse: WarehouseId,
+        place: &Place,
+        location: &str,
+    ) -> Result<Arc<TableDocument>, FileError> {
+        self.read(&self.tables, (warehouse, place), location, TableMetadata::parse)
+            .await
     }
 
     pub async fn view(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<ViewDocument>, FileError> {
-        self.read(&self.views, warehouse, location, ViewMetadata::parse).await
+        self.read(
+            &self.views,
+            (warehouse.id, &warehouse.place),
+            location,
+            ViewMetadata::parse,
+        )
+        .await
     }
 
     /// Writes a document to a new file, compressed where its name says so.
@@ -124,13 +140,13 @@ impl Documents {
     async fn read<M: Send + Sync + 'static>(
         &self,
         cache: &Cache<M>,
-        warehouse: &Warehouse,
+        (warehouse, place): (WarehouseId, &Place),
         location: &str,
         parse: fn(&[u8]) -> Result<M>,
     ) -> Result<Arc<Document<M>>, FileError> {
-        let key = (warehouse.id, location.to_owned());
+        let key = (warehouse, location.to_owned());
         let load = async {
-            let stored = self.files.read(&warehouse.place, location, DOCUMENT_MAX_BYTES).await?;
+            let stored = self.files.read(place, location, DOCUMENT_MAX_BYTES).await?;
             let bytes = gunzip(location, stored).map_err(FileError::Invalid)?;
             let metadata = parse(&bytes)
                 .map_err(|error| unreadable(location, error))

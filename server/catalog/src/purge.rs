@@ -7,13 +7,12 @@ use serde::{Deserialize, Serialize};
 use crate::context::Clock;
 use crate::documents::{Documents, TableDocument};
 use crate::error::Result;
-use crate::files::{FileError, Files};
+use crate::files::{FileError, Files, Place};
 use crate::ident::{PurgeId, WarehouseId};
 use crate::location::Location;
 use crate::metadata::Snapshot;
 use crate::reachable::{Reachable, purge_table};
 use crate::store::Store;
-use crate::warehouses::Warehouse;
 
 pub mod store;
 
@@ -55,7 +54,8 @@ pub struct PurgeTask {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PurgeJob {
     pub task: PurgeTask,
-    pub warehouse: Warehouse,
+    /// Where the warehouse lets files lie, and how they are reached.
+    pub place: Place,
     /// How often it was tried before.
     pub failures: i64,
 }
@@ -103,21 +103,23 @@ impl Purges {
 
     async fn purge(&self, job: &PurgeJob) -> Result<()> {
         match &job.task.target {
-            PurgeTarget::File { location } => Ok(self.files.delete(&job.warehouse.place, location).await?),
+            PurgeTarget::File { location } => Ok(self.files.delete(&job.place, location).await?),
             PurgeTarget::Table {
                 location,
                 metadata_location,
             } => {
-                match self.documents.table(&job.warehouse, metadata_location).await {
-                    Ok(document) if self.lives(&job.warehouse, location, &document).await? => {
+                match self
+                    .documents
+                    .table_in(job.task.warehouse, &job.place, metadata_location)
+                    .await
+                {
+                    Ok(document) if self.lives(job.task.warehouse, location, &document).await? => {
                         tracing::warn!(location, "a purged table was registered again: its files stay");
                         Ok(())
                     }
                     Ok(document) => {
                         let reachable = reachable(location, metadata_location, &document);
-                        purge_table(&self.files, &job.warehouse.place, &reachable)
-                            .await
-                            .map(|_| ())
+                        purge_table(&self.files, &job.place, &reachable).await.map(|_| ())
                     }
                     // The metadata file goes last: without it there is nothing left to do, or nothing to find.
                     Err(FileError::Missing { .. }) => Ok(()),
@@ -128,12 +130,12 @@ impl Purges {
     }
 
     /// Whether the table came back, by register, between its drop and now.
-    async fn lives(&self, warehouse: &Warehouse, location: &str, document: &TableDocument) -> Result<bool> {
+    async fn lives(&self, warehouse: WarehouseId, location: &str, document: &TableDocument) -> Result<bool> {
         let location = Location::parse(location)?;
-        let Some((owner, _)) = self.store.location_owner(warehouse.id, &location, None).await? else {
+        let Some((owner, _)) = self.store.location_owner(warehouse, &location, None).await? else {
             return Ok(false);
         };
-        let pointer = self.store.pointer(warehouse.id, &owner).await?;
+        let pointer = self.store.pointer(warehouse, &owner).await?;
         Ok(pointer.is_some_and(|pointer| pointer.uuid == document.metadata.uuid()))
     }
 }

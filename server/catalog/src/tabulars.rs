@@ -34,6 +34,13 @@ impl TabularKind {
         }
     }
 
+    /// The reverse of [`Self::as_str`].
+    pub fn of(text: &str) -> Option<Self> {
+        [TabularKind::Table, TabularKind::View]
+            .into_iter()
+            .find(|kind| kind.as_str() == text)
+    }
+
     pub fn missing(self, ident: &TableIdent) -> Error {
         match self {
             TabularKind::Table => Error::new(Kind::NoSuchTable, format!("Table does not exist: {ident}")),
