@@ -43,8 +43,14 @@ pub enum Answer {
     /// 200 with this JSON text.
     Body(String),
     /// 200 with the metadata of a table or view: the current one, else the one that lay here.
-    Document { uuid: Uuid, metadata_location: String },
-    Refused { kind: Kind, message: String },
+    Document {
+        uuid: Uuid,
+        metadata_location: String,
+    },
+    Refused {
+        kind: Kind,
+        message: String,
+    },
 }
 
 /// A key with its answer, as the stores keep it.
@@ -98,7 +104,11 @@ pub struct Mutations {
 
 impl Mutations {
     pub fn new(store: Arc<dyn IdempotencyStore>, running: TaskTracker) -> Self {
-        Self { store, in_flight: Arc::default(), running }
+        Self {
+            store,
+            in_flight: Arc::default(),
+            running,
+        }
     }
 
     /// Runs `mutate` once for the request's key, detached from the client's connection, or replays its answer.
@@ -107,7 +117,14 @@ impl Mutations {
         F: FnOnce(Ticket) -> Fut + Send + 'static,
         Fut: Future<Output = Result<Ran>> + Send,
     {
-        let (this, ticket) = (self.clone(), Ticket { warehouse, key: ctx.idempotency.clone(), at_ms: ctx.now_ms() });
+        let (this, ticket) = (
+            self.clone(),
+            Ticket {
+                warehouse,
+                key: ctx.idempotency.clone(),
+                at_ms: ctx.now_ms(),
+            },
+        );
         let task = async move {
             match ticket.key.clone() {
                 None => finish(mutate(ticket).await?),
@@ -146,9 +163,10 @@ impl Mutations {
             Ok(Ran::Done(answer)) => return Ok(answer),
             Ok(Ran::KeyTaken) => None,
             Ok(Ran::Unchanged(answer)) => ticket.receipt(answer),
-            Err(error) if error.kind().is_deterministic() => {
-                ticket.receipt(Answer::Refused { kind: error.kind(), message: error.message().to_owned() })
-            }
+            Err(error) if error.kind().is_deterministic() => ticket.receipt(Answer::Refused {
+                kind: error.kind(),
+                message: error.message().to_owned(),
+            }),
             Err(error) => return Err(error),
         };
         if let Some(receipt) = unwritten
@@ -158,7 +176,10 @@ impl Mutations {
         }
         match self.store.receipt(ticket.warehouse, bound.key).await? {
             Some(receipt) => replay(receipt, bound),
-            None => Err(Error::new(Kind::Unavailable, "another request with this Idempotency-Key is under way")),
+            None => Err(Error::new(
+                Kind::Unavailable,
+                "another request with this Idempotency-Key is under way",
+            )),
         }
     }
 

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::RequestContext;
 use crate::error::{Error, Kind, Result};
-use crate::ident::{NamespaceId, NamespaceIdent};
 use crate::idempotency::{Answer, Mutations, Ran};
+use crate::ident::{NamespaceId, NamespaceIdent};
 use crate::listing::{Listing, PageRequest};
 use crate::warehouses::Warehouse;
 
@@ -48,7 +48,10 @@ pub struct PropertiesChanged {
 impl PropertiesChange {
     /// Applies the change and tells what it did.
     pub fn apply(&self, properties: &mut BTreeMap<String, String>) -> PropertiesChanged {
-        let mut changed = PropertiesChanged { updated: self.updates.keys().cloned().collect(), ..Default::default() };
+        let mut changed = PropertiesChanged {
+            updated: self.updates.keys().cloned().collect(),
+            ..Default::default()
+        };
         for key in self.removals.iter().collect::<BTreeSet<_>>() {
             match properties.remove(key) {
                 Some(_) => changed.removed.push(key.clone()),
@@ -92,21 +95,14 @@ impl Namespaces {
         page.cut(names).try_map(|name| NamespaceIdent::new(levels(name)))
     }
 
-    pub async fn get(
-        &self,
-        _ctx: &RequestContext,
-        warehouse: &Warehouse,
-        ident: &NamespaceIdent,
-    ) -> Result<Namespace> {
-        self.store.namespace(warehouse.id, ident).await?.ok_or_else(|| missing(ident))
+    pub async fn get(&self, _ctx: &RequestContext, warehouse: &Warehouse, ident: &NamespaceIdent) -> Result<Namespace> {
+        self.store
+            .namespace(warehouse.id, ident)
+            .await?
+            .ok_or_else(|| missing(ident))
     }
 
-    pub async fn create(
-        &self,
-        ctx: &RequestContext,
-        warehouse: &Warehouse,
-        namespace: Namespace,
-    ) -> Result<Namespace> {
+    pub async fn create(&self, ctx: &RequestContext, warehouse: &Warehouse, namespace: Namespace) -> Result<Namespace> {
         check_name(&namespace.ident)?;
         let new = NewNamespace {
             id: NamespaceId(ctx.new_id()),
@@ -126,7 +122,9 @@ impl Namespaces {
                     Kind::AlreadyExists,
                     format!("Namespace already exists: {}", namespace.ident),
                 )),
-                NamespaceCreated::ParentMissing => Err(namespace.ident.parent().as_ref().map_or_else(missing_top, missing)),
+                NamespaceCreated::ParentMissing => {
+                    Err(namespace.ident.parent().as_ref().map_or_else(missing_top, missing))
+                }
             }
         });
         from_body(answer.await?)
@@ -140,12 +138,17 @@ impl Namespaces {
         change: PropertiesChange,
     ) -> Result<PropertiesChanged> {
         if let Some(key) = change.removals.iter().find(|key| change.updates.contains_key(*key)) {
-            return Err(Error::unprocessable(format!("property '{key}' is in both removals and updates")));
+            return Err(Error::unprocessable(format!(
+                "property '{key}' is in both removals and updates"
+            )));
         }
         let (store, warehouse_id) = (self.store.clone(), warehouse.id);
         let answer = self.mutations.once(ctx, warehouse_id, async move |ticket| {
             let receipt = ticket.receipt(Answer::Empty);
-            match store.update_namespace(warehouse_id, &ident, &change, receipt.as_ref()).await? {
+            match store
+                .update_namespace(warehouse_id, &ident, &change, receipt.as_ref())
+                .await?
+            {
                 NamespaceUpdated::Updated(changed) => Ok(Ran::Done(changed.answer())),
                 NamespaceUpdated::Missing => Err(missing(&ident)),
                 NamespaceUpdated::KeyTaken => Ok(Ran::KeyTaken),
@@ -199,7 +202,10 @@ fn check_name(ident: &NamespaceIdent) -> Result<()> {
     if ident.levels().len() > LEVELS_MAX {
         return Err(Error::invalid(format!("namespace has more than {LEVELS_MAX} levels")));
     }
-    ident.levels().iter().try_for_each(|level| check_part("a level of the namespace", level))
+    ident
+        .levels()
+        .iter()
+        .try_for_each(|level| check_part("a level of the namespace", level))
 }
 
 fn body(value: &impl Serialize) -> Answer {

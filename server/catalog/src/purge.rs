@@ -13,7 +13,10 @@ pub mod store;
 pub enum PurgeTarget {
     /// All files that a dropped table's metadata reaches, below the table's location.
     #[serde(rename_all = "kebab-case")]
-    Table { location: String, metadata_location: String },
+    Table {
+        location: String,
+        metadata_location: String,
+    },
     /// One metadata file that fell out of the log.
     #[serde(rename_all = "kebab-case")]
     File { location: String },

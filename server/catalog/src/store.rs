@@ -9,15 +9,10 @@ use crate::tabulars::TabularStore;
 use crate::warehouses::WarehouseStore;
 
 /// The whole of a backend. Each feature takes only its own port, by upcasting.
-pub trait Store:
-    WarehouseStore + NamespaceStore + TabularStore + CommitStore + IdempotencyStore + PurgeStore
-{
-}
+pub trait Store: WarehouseStore + NamespaceStore + TabularStore + CommitStore + IdempotencyStore + PurgeStore {}
 
-impl<S> Store for S where
-    S: WarehouseStore + NamespaceStore + TabularStore + CommitStore + IdempotencyStore + PurgeStore
-{
-}
+impl<S> Store for S where S: WarehouseStore + NamespaceStore + TabularStore + CommitStore + IdempotencyStore + PurgeStore
+{}
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
@@ -35,14 +30,16 @@ pub enum StoreError {
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Aborted(source) => {
-                Error::new(Kind::Unavailable, "the catalog's database did not take the request; nothing was changed")
-                    .with_source(source)
-            }
-            StoreError::OutcomeUnknown(source) => {
-                Error::new(Kind::StateUnknown, "the change may or may not have been applied: ask again before repeating it")
-                    .with_source(source)
-            }
+            StoreError::Aborted(source) => Error::new(
+                Kind::Unavailable,
+                "the catalog's database did not take the request; nothing was changed",
+            )
+            .with_source(source),
+            StoreError::OutcomeUnknown(source) => Error::new(
+                Kind::StateUnknown,
+                "the change may or may not have been applied: ask again before repeating it",
+            )
+            .with_source(source),
         }
     }
 }
@@ -57,5 +54,8 @@ pub struct Page {
 }
 
 impl Page {
-    pub const ALL: Page = Page { after: None, limit: None };
+    pub const ALL: Page = Page {
+        after: None,
+        limit: None,
+    };
 }

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use crate::ident::{AttemptId, TableIdent, TabularId, WarehouseId};
 use crate::idempotency::Receipt;
+use crate::ident::{AttemptId, TableIdent, TabularId, WarehouseId};
 use crate::purge::PurgeTask;
 use crate::store::StoreError;
 use crate::tabulars::{Pointer, TabularKind};
@@ -33,9 +33,18 @@ pub enum PointerChange {
         lineage: Vec<Landed>,
     },
     /// Valid only while the pointer is still `from`.
-    Move { from: Pointer, target: Target, lineage: Vec<Landed> },
-    Rename { from: Pointer, to: TableIdent },
-    Drop { from: Pointer },
+    Move {
+        from: Pointer,
+        target: Target,
+        lineage: Vec<Landed>,
+    },
+    Rename {
+        from: Pointer,
+        to: TableIdent,
+    },
+    Drop {
+        from: Pointer,
+    },
 }
 
 /// What a pointer is to say.
@@ -65,13 +74,23 @@ pub enum SwapOutcome {
     /// A pointer has moved on, or is gone: judge again.
     Lost,
     /// The name of a create or rename belongs to somebody.
-    NameTaken { kind: TabularKind, ident: TableIdent },
+    NameTaken {
+        kind: TabularKind,
+        ident: TableIdent,
+    },
     /// The namespace of a create or rename is gone.
-    NamespaceMissing { ident: TableIdent },
+    NamespaceMissing {
+        ident: TableIdent,
+    },
     /// The location is another live table's, lies in one, or has one inside.
-    LocationTaken { owner: TableIdent, location: String },
+    LocationTaken {
+        owner: TableIdent,
+        location: String,
+    },
     /// The table UUID is live under another name.
-    UuidTaken { owner: TableIdent },
+    UuidTaken {
+        owner: TableIdent,
+    },
     /// One of the snapshots landed meanwhile: judge again.
     SnapshotKnown,
     /// The receipt's key was used meanwhile: replay.

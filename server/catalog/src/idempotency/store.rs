@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use crate::ident::WarehouseId;
 use crate::idempotency::Receipt;
+use crate::ident::WarehouseId;
 use crate::store::StoreError;
 
 /// An expected answer of [`IdempotencyStore::keep`].

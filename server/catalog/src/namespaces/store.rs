@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 
-use crate::ident::{NamespaceId, NamespaceIdent, WarehouseId};
 use crate::idempotency::Receipt;
+use crate::ident::{NamespaceId, NamespaceIdent, WarehouseId};
 use crate::namespaces::{Namespace, PropertiesChange, PropertiesChanged};
 use crate::store::{Page, StoreError};
 
@@ -47,8 +47,7 @@ pub enum NamespaceUpdated {
 
 #[async_trait]
 pub trait NamespaceStore: Send + Sync + 'static {
-    async fn namespace(&self, warehouse: WarehouseId, ident: &NamespaceIdent)
-    -> Result<Option<Namespace>, StoreError>;
+    async fn namespace(&self, warehouse: WarehouseId, ident: &NamespaceIdent) -> Result<Option<Namespace>, StoreError>;
 
     /// The names one level below `parent` (or at the top), in order; `None` where the parent does not exist.
     async fn list_namespaces(
