@@ -76,8 +76,13 @@ impl ApiError {
 
     /// The message with all its causes, for the log.
     pub fn chain(&self) -> String {
-        let causes = std::iter::successors(self.error.source(), |cause| cause.source());
-        causes.fold(self.error.message().to_owned(), |chain, cause| format!("{chain}: {cause}"))
+        let mut chain = self.error.message().to_owned();
+        let mut cause = self.error.source();
+        while let Some(error) = cause {
+            chain = format!("{chain}: {error}");
+            cause = error.source();
+        }
+        chain
     }
 
     /// The table. A client deletes its files, retries or keeps everything by these codes, so no row is a matter of taste.

@@ -62,13 +62,79 @@ impl Raw {
         Ok(api.catalog.warehouses.get(&prefix).await?)
     }
 
-    fn tabulars(&self, name: &str) -> Result<Vec<TableIdent>> {
+    fn namespaces(&self) -> catalog::error::Result<Vec<NamespaceIdent>> {
+        let namespace = self.part("namespace");
+        readings(&[namespace]).iter().map(|reading| decode_namespace(namespace, *reading)).collect()
+    }
+
+    fn tabulars(&self, name: &str) -> catalog::error::Result<Vec<TableIdent>> {
         let (namespace, name) = (self.part("namespace"), self.part(name));
         let ident = |reading: &Reading| {
             let namespace = decode_namespace(namespace, *reading)?;
             Ok(TableIdent::new(namespace, decode(name, *reading)?))
         };
         readings(&[namespace, name]).iter().map(ident).collect()
+    }
+}
+
+/// Finds which of the names that a path may mean is there.
+struct LookUp<'a> {
+    api: &'a Api,
+    ctx: RequestContext,
+    warehouse: Arc<Warehouse>,
+}
+
+impl<'a> LookUp<'a> {
+    async fn of(parts: &Parts, raw: &Raw, api: &'a Api) -> Result<Self> {
+        Ok(Self { api, ctx: context(parts, api), warehouse: raw.warehouse(api).await? })
+    }
+
+    /// The first name that exists, else the last one. What can be read in one way only is not looked up.
+    async fn namespace(&self, mut meant: Vec<NamespaceIdent>) -> Result<NamespaceIdent> {
+        let last = pop(&mut meant);
+        for ident in meant {
+            let found = self.api.catalog.namespaces.get(&self.ctx, &self.warehouse, &ident).await;
+            if exists(found, Kind::NoSuchNamespace)? {
+                return Ok(ident);
+            }
+        }
+        Ok(last)
+    }
+
+    /// As [`Self::namespace`].
+    async fn table(&self, mut meant: Vec<TableIdent>) -> Result<TableIdent> {
+        let last = pop(&mut meant);
+        for ident in meant {
+            let found = self.api.catalog.tables.exists(&self.ctx, &self.warehouse, &ident).await;
+            if exists(found, Kind::NoSuchTable)? {
+                return Ok(ident);
+            }
+        }
+        Ok(last)
+    }
+
+    /// As [`Self::namespace`].
+    async fn view(&self, mut meant: Vec<TableIdent>) -> Result<TableIdent> {
+        let last = pop(&mut meant);
+        for ident in meant {
+            let found = self.api.catalog.views.exists(&self.ctx, &self.warehouse, &ident).await;
+            if exists(found, Kind::NoSuchView)? {
+                return Ok(ident);
+            }
+        }
+        Ok(last)
+    }
+}
+
+fn pop<T>(meant: &mut Vec<T>) -> T {
+    meant.pop().expect("a path can be read in at least one way")
+}
+
+fn exists<T>(found: catalog::error::Result<T>, missing: Kind) -> Result<bool> {
+    match found {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == missing => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -85,11 +151,9 @@ impl FromRequestParts<Api> for AtNamespace {
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
         let raw = Raw::of(parts, api).await?;
-        let (warehouse, encoded) = (raw.warehouse(api).await?, raw.part("namespace"));
-        let read = |reading: &Reading| decode_namespace(encoded, *reading);
-        let meant = readings(&[encoded]).iter().map(read).collect::<catalog::error::Result<_>>()?;
-        let namespace = existing_namespace(api, &context(parts, api), &warehouse, meant).await?;
-        Ok(Self { warehouse, namespace })
+        let look_up = LookUp::of(parts, &raw, api).await?;
+        let namespace = look_up.namespace(raw.namespaces()?).await?;
+        Ok(Self { warehouse: look_up.warehouse, namespace })
     }
 }
 
@@ -98,11 +162,9 @@ impl FromRequestParts<Api> for AtTable {
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
         let raw = Raw::of(parts, api).await?;
-        let (warehouse, meant) = (raw.warehouse(api).await?, raw.tabulars("table")?);
-        let ctx = context(parts, api);
-        let exists = async |ident: &TableIdent| api.catalog.tables.exists(&ctx, &warehouse, ident).await;
-        let ident = first_existing(meant, Kind::NoSuchTable, exists).await?;
-        Ok(Self { warehouse, ident })
+        let look_up = LookUp::of(parts, &raw, api).await?;
+        let ident = look_up.table(raw.tabulars("table")?).await?;
+        Ok(Self { warehouse: look_up.warehouse, ident })
     }
 }
 
@@ -111,11 +173,9 @@ impl FromRequestParts<Api> for AtView {
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
         let raw = Raw::of(parts, api).await?;
-        let (warehouse, meant) = (raw.warehouse(api).await?, raw.tabulars("view")?);
-        let ctx = context(parts, api);
-        let exists = async |ident: &TableIdent| api.catalog.views.exists(&ctx, &warehouse, ident).await;
-        let ident = first_existing(meant, Kind::NoSuchView, exists).await?;
-        Ok(Self { warehouse, ident })
+        let look_up = LookUp::of(parts, &raw, api).await?;
+        let ident = look_up.view(raw.tabulars("view")?).await?;
+        Ok(Self { warehouse: look_up.warehouse, ident })
     }
 }
 
@@ -124,8 +184,8 @@ impl FromRequestParts<Api> for AtFunction {
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
         let namespace = AtNamespace::from_request_parts(parts, api).await?;
-        let raw = Raw::of(parts, api).await?;
-        Ok(Self { namespace, name: decode(raw.part("function"), Reading::Uri)? })
+        let name = decode(Raw::of(parts, api).await?.part("function"), Reading::Uri)?;
+        Ok(Self { namespace, name })
     }
 }
 
@@ -134,35 +194,8 @@ impl FromRequestParts<Api> for Parent {
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
         let Some(meant) = parents(parts.uri.query().unwrap_or_default())? else { return Ok(Self(None)) };
-        let warehouse = Raw::of(parts, api).await?.warehouse(api).await?;
-        existing_namespace(api, &context(parts, api), &warehouse, meant).await.map(|parent| Self(Some(parent)))
+        let raw = Raw::of(parts, api).await?;
+        let parent = LookUp::of(parts, &raw, api).await?.namespace(meant).await?;
+        Ok(Self(Some(parent)))
     }
-}
-
-async fn existing_namespace(
-    api: &Api,
-    ctx: &RequestContext,
-    warehouse: &Warehouse,
-    meant: Vec<NamespaceIdent>,
-) -> Result<NamespaceIdent> {
-    let exists = async |ident: &NamespaceIdent| api.catalog.namespaces.get(ctx, warehouse, ident).await.map(|_| ());
-    first_existing(meant, Kind::NoSuchNamespace, exists).await
-}
-
-/// The first of the names that exists, else the last one. A name that can be read in one way only is not looked up.
-async fn first_existing<T>(
-    meant: Vec<T>,
-    missing: Kind,
-    exists: impl AsyncFn(&T) -> catalog::error::Result<()>,
-) -> Result<T> {
-    let mut meant = meant.into_iter();
-    let mut name = meant.next().expect("a path can be read in at least one way");
-    for next in meant {
-        match exists(&name).await {
-            Ok(()) => return Ok(name),
-            Err(error) if error.kind() == missing => name = next,
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(name)
 }
