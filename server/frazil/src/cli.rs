@@ -10,7 +10,12 @@ use figment::{Error, Figment, Metadata, Profile, Provider};
 use crate::config::{CONFIG_FILE, Config, ConfigError};
 
 #[derive(Debug, Parser)]
-#[command(name = "frazil", version, about = "An Apache Iceberg REST catalog", args_conflicts_with_subcommands = true)]
+#[command(
+    name = "frazil",
+    version,
+    about = "An Apache Iceberg REST catalog",
+    args_conflicts_with_subcommands = true
+)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -104,7 +109,15 @@ mod tests {
 
     #[test]
     fn without_a_command_the_flags_are_those_of_serve() {
-        let cli = Cli::parse_from(["frazil", "--data-dir", "/d", "--allowed-location", "s3://a", "--allowed-location", "s3://b"]);
+        let cli = Cli::parse_from([
+            "frazil",
+            "--data-dir",
+            "/d",
+            "--allowed-location",
+            "s3://a",
+            "--allowed-location",
+            "s3://b",
+        ]);
         assert!(cli.command.is_none());
         let config = Config::load(None, [], &cli.flags).unwrap();
         assert_eq!(config.storage.data_dir, PathBuf::from("/d"));

@@ -39,7 +39,10 @@ pub fn run(cli: Cli) -> Result<(), Error> {
 }
 
 fn on_runtime(command: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(command)
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?
+        .block_on(command)
 }
 
 async fn migrate(flags: Flags) -> Result<(), Error> {
@@ -52,7 +55,11 @@ async fn migrate(flags: Flags) -> Result<(), Error> {
 async fn serve_catalog(config: Config) -> Result<(), Error> {
     let telemetry = Telemetry::begin(&config.log, &config.telemetry)?;
     let metrics = telemetry::install(telemetry::recorder())?;
-    let Wired { catalog, clock, running } = wiring::open(&config).await?;
+    let Wired {
+        catalog,
+        clock,
+        running,
+    } = wiring::open(&config).await?;
     let parts = ApiParts {
         catalog: catalog.clone(),
         clock: Arc::clone(&clock),
@@ -62,14 +69,26 @@ async fn serve_catalog(config: Config) -> Result<(), Error> {
         metrics: metrics.clone(),
     };
     let api = Api::new(parts);
-    let listener = TcpListener::bind(config.server.listen).await.map_err(|source| unbound(&config, source))?;
+    let listener = TcpListener::bind(config.server.listen)
+        .await
+        .map_err(|source| unbound(&config, source))?;
     let address = listener.local_addr()?;
     println!("{}", welcome::text(&welcome::catalog_uri(&config.server, address)));
     tracing::info!(%address, database = %config.database_url(), "serving");
 
     let (stop_taking, end) = (CancellationToken::new(), CancellationToken::new());
-    let workers = Workers { catalog, clock, metrics, end: end.clone() }.begin();
-    tokio::spawn(drain_on_signal(api.clone(), Duration::from_millis(config.server.drain_notice_ms), stop_taking.clone()));
+    let workers = Workers {
+        catalog,
+        clock,
+        metrics,
+        end: end.clone(),
+    }
+    .begin();
+    tokio::spawn(drain_on_signal(
+        api.clone(),
+        Duration::from_millis(config.server.drain_notice_ms),
+        stop_taking.clone(),
+    ));
     serve(listener, router(api), &config.server, stop_taking).await;
     end.cancel();
     finish(running, LAST_WORK, "changes").await;

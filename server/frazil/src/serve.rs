@@ -27,10 +27,19 @@ const STREAMS_MAX: u32 = 250;
 
 /// Serves until `end` is cancelled, then until what was begun is done, or for [`ServerConfig::drain_timeout_ms`].
 pub async fn serve(listener: TcpListener, router: Router, config: &ServerConfig, end: CancellationToken) {
-    let server = Arc::new(Server { builder: builder(config), router, header_timeout: header_timeout(config), end });
+    let server = Arc::new(Server {
+        builder: builder(config),
+        router,
+        header_timeout: header_timeout(config),
+        end,
+    });
     let (connections, places) = (TaskTracker::new(), Arc::new(Semaphore::new(config.connections)));
     loop {
-        let place = places.clone().acquire_owned().await.expect("the semaphore is never closed");
+        let place = places
+            .clone()
+            .acquire_owned()
+            .await
+            .expect("the semaphore is never closed");
         let accepted = tokio::select! {
             () = server.end.cancelled() => break,
             accepted = listener.accept() => accepted,
@@ -50,7 +59,12 @@ pub async fn serve(listener: TcpListener, router: Router, config: &ServerConfig,
         }
     }
     drop(listener);
-    finish(connections, Duration::from_millis(config.drain_timeout_ms), "connections").await;
+    finish(
+        connections,
+        Duration::from_millis(config.drain_timeout_ms),
+        "connections",
+    )
+    .await;
 }
 
 /// Waits for what is under way, up to a deadline that no client can move.
@@ -80,7 +94,9 @@ impl Server {
             let answer = router.call(request.map(Body::new));
             async move { Ok::<_, Infallible>(answer.await.unwrap_or_else(|never| match never {})) }
         });
-        let connection = self.builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+        let connection = self
+            .builder
+            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
         tokio::pin!(connection);
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
@@ -97,7 +113,10 @@ impl Server {
 
 fn builder(config: &ServerConfig) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(header_timeout(config));
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(header_timeout(config));
     let keep_alive = header_timeout(config);
     builder
         .http2()

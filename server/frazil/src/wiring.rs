@@ -48,7 +48,11 @@ pub async fn open(config: &Config) -> Result<Wired, Error> {
     let (name, allowed) = (home.name.clone(), home.place.allowed.clone());
     catalog.warehouses.create_first(home, clock.now_ms()).await?;
     allow(&catalog, &name, &allowed).await?;
-    Ok(Wired { catalog, clock, running })
+    Ok(Wired {
+        catalog,
+        clock,
+        running,
+    })
 }
 fn todo(_: &Config) -> Catalog {
     std::process::exit(3)
@@ -64,7 +68,10 @@ pub async fn migrate(config: &Config) -> Result<(), Error> {
 }
 
 fn unknown_scheme(scheme: &str) -> Error {
-    ConfigError::Refused(format!("database.url begins with '{scheme}:': write sqlite:PATH or postgres://…")).into()
+    ConfigError::Refused(format!(
+        "database.url begins with '{scheme}:': write sqlite:PATH or postgres://…"
+    ))
+    .into()
 }
 
 /// What `allowed_locations` says holds from now on. A warehouse of another name is not ours to change.
@@ -79,10 +86,18 @@ async fn allow(catalog: &Catalog, name: &WarehouseName, allowed: &[Location]) ->
 fn default_warehouse(config: &StorageConfig, clock: &dyn Clock) -> Result<Warehouse, Error> {
     let root = std::path::absolute(&config.data_dir)?.join("warehouse");
     let root = Location::parse(&format!("file://{}", root.display()))?;
-    let allowed = config.allowed_locations.iter().map(|place| Location::parse(place)).collect::<Result<_, _>>()?;
+    let allowed = config
+        .allowed_locations
+        .iter()
+        .map(|place| Location::parse(place))
+        .collect::<Result<_, _>>()?;
     Ok(Warehouse {
         id: WarehouseId(clock.new_id()),
         name: WarehouseName::parse("default")?,
-        place: Place { root, allowed, storage: Storage::default() },
+        place: Place {
+            root,
+            allowed,
+            storage: Storage::default(),
+        },
     })
 }

@@ -50,7 +50,10 @@ impl Workers {
     async fn purge_once(&self) -> bool {
         let purged = self.catalog.purges.run_once(self.clock.as_ref()).await;
         purged.unwrap_or_else(|error| {
-            tracing::warn!(error = &error as &dyn std::error::Error, "purges could not be looked for");
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "purges could not be looked for"
+            );
             false
         })
     }
@@ -58,7 +61,10 @@ impl Workers {
     async fn forget(self) {
         while self.pause(FORGET_EVERY).await {
             if let Err(error) = self.catalog.mutations.forget_expired(self.clock.now_ms()).await {
-                tracing::warn!(error = &error as &dyn std::error::Error, "old receipts could not be forgotten");
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "old receipts could not be forgotten"
+                );
             }
         }
     }

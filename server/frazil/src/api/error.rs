@@ -47,7 +47,10 @@ impl ApiError {
     }
 
     pub fn body_too_slow(limit_ms: u64) -> Self {
-        Self::http(Problem::BodyTooSlow, format!("the body did not arrive within {limit_ms} ms"))
+        Self::http(
+            Problem::BodyTooSlow,
+            format!("the body did not arrive within {limit_ms} ms"),
+        )
     }
 
     pub fn body_too_large(limit_bytes: usize) -> Self {
@@ -56,7 +59,10 @@ impl ApiError {
     }
 
     fn http(problem: Problem, message: String) -> Self {
-        Self { problem, error: Error::invalid(message) }
+        Self {
+            problem,
+            error: Error::invalid(message),
+        }
     }
 
     pub fn status(&self) -> StatusCode {
@@ -71,7 +77,13 @@ impl ApiError {
             (_, true) => format!("{} (request {request_id})", self.error.message()),
             (_, false) => self.error.message().to_owned(),
         };
-        IcebergErrorResponse { error: ErrorModel { message, r#type: exception, code: status.as_u16() } }
+        IcebergErrorResponse {
+            error: ErrorModel {
+                message,
+                r#type: exception,
+                code: status.as_u16(),
+            },
+        }
     }
 
     /// The message with all its causes, for the log.
@@ -113,13 +125,19 @@ impl ApiError {
 
     /// Only these are safe to send again; without the header Java takes a 503 for an unknown outcome.
     fn may_be_resent(&self) -> bool {
-        matches!(self.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
+        matches!(
+            self.status(),
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+        )
     }
 }
 
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
-        Self { problem: Problem::Catalog(error.kind()), error }
+        Self {
+            problem: Problem::Catalog(error.kind()),
+            error,
+        }
     }
 }
 
@@ -127,7 +145,9 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = self.status().into_response();
         if self.may_be_resent() {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECS));
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECS));
         }
         response.extensions_mut().insert(Failure(Arc::new(self)));
         response
@@ -197,6 +217,9 @@ mod tests {
     #[test]
     fn an_unknown_outcome_is_never_a_refusal() {
         assert_eq!(of(Kind::StateUnknown).status(), StatusCode::INTERNAL_SERVER_ERROR);
-        assert_eq!(of(Kind::StateUnknown).body("r").error.r#type, "CommitStateUnknownException");
+        assert_eq!(
+            of(Kind::StateUnknown).body("r").error.r#type,
+            "CommitStateUnknownException"
+        );
     }
 }

@@ -30,23 +30,25 @@ pub fn routes() -> OpenApiRouter<Api> {
             namespaces::drop_namespace
         ))
         .routes(routes!(namespaces::update_properties))
-        //GATE .routes(routes!(tables::list_tables, tables::create_table))
-        //GATE .routes(routes!(tables::load_table, tables::table_exists, tables::update_table, tables::drop_table))
-        //GATE .routes(routes!(tables::unregister_table))
-        //GATE .routes(routes!(tables::register_table))
-        //GATE .routes(routes!(tables::rename_table))
-        //GATE .routes(routes!(metrics::report_metrics))
-        //GATE .routes(routes!(transactions::commit_transaction))
-        //GATE .routes(routes!(views::list_views, views::create_view))
-        //GATE .routes(routes!(views::load_view, views::view_exists, views::replace_view, views::drop_view))
-        //GATE .routes(routes!(views::register_view))
-        //GATE .routes(routes!(views::rename_view))
-        //GATE .routes(routes!(functions::list_functions))
-        //GATE .routes(routes!(functions::load_function))
+    //GATE .routes(routes!(tables::list_tables, tables::create_table))
+    //GATE .routes(routes!(tables::load_table, tables::table_exists, tables::update_table, tables::drop_table))
+    //GATE .routes(routes!(tables::unregister_table))
+    //GATE .routes(routes!(tables::register_table))
+    //GATE .routes(routes!(tables::rename_table))
+    //GATE .routes(routes!(metrics::report_metrics))
+    //GATE .routes(routes!(transactions::commit_transaction))
+    //GATE .routes(routes!(views::list_views, views::create_view))
+    //GATE .routes(routes!(views::load_view, views::view_exists, views::replace_view, views::drop_view))
+    //GATE .routes(routes!(views::register_view))
+    //GATE .routes(routes!(views::rename_view))
+    //GATE .routes(routes!(functions::list_functions))
+    //GATE .routes(routes!(functions::load_function))
 }
 
 /// The operations as clients compare them: method, one space, path.
 pub fn endpoints(document: &OpenApi) -> Vec<String> {
     let below = operations(document).filter(|operation| operation.path.starts_with(ADVERTISED));
-    below.map(|operation| format!("{} {}", operation.method, operation.path)).collect()
+    below
+        .map(|operation| format!("{} {}", operation.method, operation.path))
+        .collect()
 }

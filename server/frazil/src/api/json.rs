@@ -13,12 +13,18 @@ fn refusal(text: &[u8], error: &serde_json::Error) -> Error {
         path if path.is_empty() => "the body".to_owned(),
         path => format!("'{path}'"),
     };
-    Error::invalid(format!("the body is not what this operation takes, at {place}: {error}"))
+    Error::invalid(format!(
+        "the body is not what this operation takes, at {place}: {error}"
+    ))
 }
 
 /// Where serde_json stopped, in bytes; its lines and columns count from one.
 fn offset(text: &[u8], line: usize, column: usize) -> usize {
-    let begin = text.split_inclusive(|byte| *byte == b'\n').take(line.saturating_sub(1)).map(<[u8]>::len).sum::<usize>();
+    let begin = text
+        .split_inclusive(|byte| *byte == b'\n')
+        .take(line.saturating_sub(1))
+        .map(<[u8]>::len)
+        .sum::<usize>();
     (begin + column).min(text.len())
 }
 
@@ -127,9 +133,15 @@ mod tests {
     #[test]
     fn a_missing_field_is_told_with_the_path_of_its_object() {
         let text = message(r#"{"names": [{"name": "a"}, {"title": "b"}]}"#);
-        assert!(text.contains("at 'names[1]'") && text.contains("missing field `name`"), "{text}");
+        assert!(
+            text.contains("at 'names[1]'") && text.contains("missing field `name`"),
+            "{text}"
+        );
         let text = message("{}");
-        assert!(text.contains("at the body") && text.contains("missing field `names`"), "{text}");
+        assert!(
+            text.contains("at the body") && text.contains("missing field `names`"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -140,7 +152,13 @@ mod tests {
 
     #[test]
     fn a_text_that_ends_early_is_told_where_it_ends() {
-        for text in ["", "{", r#"{"names": [{"name": "a"#, r#"{"names": [{"name": "a\"#, "nul"] {
+        for text in [
+            "",
+            "{",
+            r#"{"names": [{"name": "a"#,
+            r#"{"names": [{"name": "a\"#,
+            "nul",
+        ] {
             assert!(message(text).contains("not what this operation takes"), "{text}");
         }
     }

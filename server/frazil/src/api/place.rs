@@ -50,11 +50,17 @@ struct Raw(RawPathParams);
 impl Raw {
     async fn of(parts: &mut Parts, api: &Api) -> Result<Self> {
         let unreadable = |_| ApiError::from(Error::invalid("the path has no readable parameters"));
-        RawPathParams::from_request_parts(parts, api).await.map(Self).map_err(unreadable)
+        RawPathParams::from_request_parts(parts, api)
+            .await
+            .map(Self)
+            .map_err(unreadable)
     }
 
     fn part(&self, name: &str) -> &str {
-        self.0.iter().find(|(key, _)| *key == name).map_or("", |(_, value)| value)
+        self.0
+            .iter()
+            .find(|(key, _)| *key == name)
+            .map_or("", |(_, value)| value)
     }
 
     async fn warehouse(&self, api: &Api) -> Result<Arc<Warehouse>> {
@@ -64,7 +70,10 @@ impl Raw {
 
     fn namespaces(&self) -> catalog::error::Result<Vec<NamespaceIdent>> {
         let namespace = self.part("namespace");
-        readings(&[namespace]).iter().map(|reading| decode_namespace(namespace, *reading)).collect()
+        readings(&[namespace])
+            .iter()
+            .map(|reading| decode_namespace(namespace, *reading))
+            .collect()
     }
 
     fn tabulars(&self, name: &str) -> catalog::error::Result<Vec<TableIdent>> {
@@ -86,14 +95,23 @@ struct LookUp<'a> {
 
 impl<'a> LookUp<'a> {
     async fn of(parts: &Parts, raw: &Raw, api: &'a Api) -> Result<Self> {
-        Ok(Self { api, ctx: context(parts, api), warehouse: raw.warehouse(api).await? })
+        Ok(Self {
+            api,
+            ctx: context(parts, api),
+            warehouse: raw.warehouse(api).await?,
+        })
     }
 
     /// The first name that exists, else the last one. What can be read in one way only is not looked up.
     async fn namespace(&self, mut meant: Vec<NamespaceIdent>) -> Result<NamespaceIdent> {
         let last = pop(&mut meant);
         for ident in meant {
-            let found = self.api.catalog.namespaces.get(&self.ctx, &self.warehouse, &ident).await;
+            let found = self
+                .api
+                .catalog
+                .namespaces
+                .get(&self.ctx, &self.warehouse, &ident)
+                .await;
             if exists(found, Kind::NoSuchNamespace)? {
                 return Ok(ident);
             }
@@ -153,7 +171,10 @@ impl FromRequestParts<Api> for AtNamespace {
         let raw = Raw::of(parts, api).await?;
         let look_up = LookUp::of(parts, &raw, api).await?;
         let namespace = look_up.namespace(raw.namespaces()?).await?;
-        Ok(Self { warehouse: look_up.warehouse, namespace })
+        Ok(Self {
+            warehouse: look_up.warehouse,
+            namespace,
+        })
     }
 }
 
@@ -164,7 +185,10 @@ impl FromRequestParts<Api> for AtTable {
         let raw = Raw::of(parts, api).await?;
         let look_up = LookUp::of(parts, &raw, api).await?;
         let ident = look_up.table(raw.tabulars("table")?).await?;
-        Ok(Self { warehouse: look_up.warehouse, ident })
+        Ok(Self {
+            warehouse: look_up.warehouse,
+            ident,
+        })
     }
 }
 
@@ -175,7 +199,10 @@ impl FromRequestParts<Api> for AtView {
         let raw = Raw::of(parts, api).await?;
         let look_up = LookUp::of(parts, &raw, api).await?;
         let ident = look_up.view(raw.tabulars("view")?).await?;
-        Ok(Self { warehouse: look_up.warehouse, ident })
+        Ok(Self {
+            warehouse: look_up.warehouse,
+            ident,
+        })
     }
 }
 
@@ -193,7 +220,9 @@ impl FromRequestParts<Api> for Parent {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
-        let Some(meant) = parents(parts.uri.query().unwrap_or_default())? else { return Ok(Self(None)) };
+        let Some(meant) = parents(parts.uri.query().unwrap_or_default())? else {
+            return Ok(Self(None));
+        };
         let raw = Raw::of(parts, api).await?;
         let parent = LookUp::of(parts, &raw, api).await?.namespace(meant).await?;
         Ok(Self(Some(parent)))

@@ -20,20 +20,30 @@ impl DatabaseUrl {
 
     /// The URL without the password of its user and without secret parameters.
     fn masked(&self) -> String {
-        let (url, query) = self.0.split_once('?').map_or((self.0.as_str(), None), |(url, query)| (url, Some(query)));
-        let url = match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?))) {
+        let (url, query) = self
+            .0
+            .split_once('?')
+            .map_or((self.0.as_str(), None), |(url, query)| (url, Some(query)));
+        let url = match url
+            .split_once("://")
+            .and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?)))
+        {
             Some((scheme, (user, host))) => format!("{scheme}://{}@{host}", mask_password(user)),
             None => url.to_owned(),
         };
         match query {
-            Some(query) => format!("{url}?{}", query.split('&').map(mask_parameter).collect::<Vec<_>>().join("&")),
+            Some(query) => format!(
+                "{url}?{}",
+                query.split('&').map(mask_parameter).collect::<Vec<_>>().join("&")
+            ),
             None => url,
         }
     }
 }
 
 fn mask_password(user: &str) -> String {
-    user.split_once(':').map_or_else(|| user.to_owned(), |(name, _)| format!("{name}:***"))
+    user.split_once(':')
+        .map_or_else(|| user.to_owned(), |(name, _)| format!("{name}:***"))
 }
 
 fn mask_parameter(parameter: &str) -> String {
@@ -75,7 +85,10 @@ mod tests {
     fn no_way_of_printing_shows_a_password() {
         for (url, shown) in [
             ("postgres://me:p@ss@db:5432/frazil", "postgres://me:***@db:5432/frazil"),
-            ("postgres://db/x?user=me&password=secret&sslmode=require", "postgres://db/x?user=me&password=***&sslmode=require"),
+            (
+                "postgres://db/x?user=me&password=secret&sslmode=require",
+                "postgres://db/x?user=me&password=***&sslmode=require",
+            ),
             ("postgres://me@db/x", "postgres://me@db/x"),
             ("sqlite:frazil-data/frazil.db", "sqlite:frazil-data/frazil.db"),
         ] {

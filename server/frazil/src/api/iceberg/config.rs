@@ -33,7 +33,10 @@ pub async fn get_config(State(api): State<Api>, Query(query): Query<ConfigQuery>
         Some(name) => api.catalog.warehouses.get(name).await?,
     };
     Ok(Json(CatalogConfig {
-        defaults: BTreeMap::from([(COMMIT_DEADLINE.to_owned(), api.commit_deadline().as_millis().to_string())]),
+        defaults: BTreeMap::from([(
+            COMMIT_DEADLINE.to_owned(),
+            api.commit_deadline().as_millis().to_string(),
+        )]),
         overrides: overrides(&api, &warehouse),
         endpoints: api.endpoints().to_vec(),
         idempotency_key_lifetime: format!("PT{}M", idempotency::LIFETIME.as_secs() / 60),

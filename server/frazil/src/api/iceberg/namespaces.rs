@@ -25,7 +25,11 @@ pub async fn list_namespaces(
     Parent(parent): Parent,
     Query(paging): Query<Paging>,
 ) -> Result<Json<ListNamespacesResponse>> {
-    let listing = api.catalog.namespaces.list(&ctx, &warehouse, parent.as_ref(), &paging.into()).await?;
+    let listing = api
+        .catalog
+        .namespaces
+        .list(&ctx, &warehouse, parent.as_ref(), &paging.into())
+        .await?;
     Ok(Json(listing.into()))
 }
 
@@ -38,7 +42,11 @@ pub async fn create_namespace(
     InWarehouse(warehouse): InWarehouse,
     Mutation { ctx, body }: Mutation<CreateNamespaceRequest>,
 ) -> Result<Json<NamespaceResponse>> {
-    let created = api.catalog.namespaces.create(&ctx, &warehouse, Namespace::try_from(body)?).await?;
+    let created = api
+        .catalog
+        .namespaces
+        .create(&ctx, &warehouse, Namespace::try_from(body)?)
+        .await?;
     Ok(Json(created.into()))
 }
 
@@ -50,7 +58,9 @@ pub async fn load_namespace_metadata(
     Caller(ctx): Caller,
     AtNamespace { warehouse, namespace }: AtNamespace,
 ) -> Result<Json<NamespaceResponse>> {
-    Ok(Json(api.catalog.namespaces.get(&ctx, &warehouse, &namespace).await?.into()))
+    Ok(Json(
+        api.catalog.namespaces.get(&ctx, &warehouse, &namespace).await?.into(),
+    ))
 }
 
 /// Tell whether a namespace exists.
@@ -88,7 +98,14 @@ pub async fn update_properties(
     AtNamespace { warehouse, namespace }: AtNamespace,
     Mutation { ctx, body }: Mutation<UpdateNamespacePropertiesRequest>,
 ) -> Result<Json<UpdateNamespacePropertiesResponse>> {
-    let change = PropertiesChange { removals: body.removals, updates: body.updates };
-    let changed = api.catalog.namespaces.update_properties(&ctx, &warehouse, namespace, change).await?;
+    let change = PropertiesChange {
+        removals: body.removals,
+        updates: body.updates,
+    };
+    let changed = api
+        .catalog
+        .namespaces
+        .update_properties(&ctx, &warehouse, namespace, change)
+        .await?;
     Ok(Json(changed.into()))
 }

@@ -64,25 +64,38 @@ impl TryFrom<CreateNamespaceRequest> for Namespace {
 
     fn try_from(request: CreateNamespaceRequest) -> Result<Self> {
         let ident = NamespaceIdent::new(request.namespace)?;
-        Ok(Self { ident, properties: request.properties.unwrap_or_default() })
+        Ok(Self {
+            ident,
+            properties: request.properties.unwrap_or_default(),
+        })
     }
 }
 
 impl From<Namespace> for NamespaceResponse {
     fn from(namespace: Namespace) -> Self {
-        Self { namespace: namespace.ident.levels().to_vec(), properties: namespace.properties }
+        Self {
+            namespace: namespace.ident.levels().to_vec(),
+            properties: namespace.properties,
+        }
     }
 }
 
 impl From<PropertiesChanged> for UpdateNamespacePropertiesResponse {
     fn from(changed: PropertiesChanged) -> Self {
-        Self { updated: changed.updated, removed: changed.removed, missing: changed.missing }
+        Self {
+            updated: changed.updated,
+            removed: changed.removed,
+            missing: changed.missing,
+        }
     }
 }
 
 impl From<Listing<NamespaceIdent>> for ListNamespacesResponse {
     fn from(listing: Listing<NamespaceIdent>) -> Self {
         let namespaces = listing.entries.iter().map(|ident| ident.levels().to_vec()).collect();
-        Self { namespaces, next_page_token: listing.next_page_token }
+        Self {
+            namespaces,
+            next_page_token: listing.next_page_token,
+        }
     }
 }
