@@ -132,7 +132,11 @@ impl Snapshot {
     fn numbered(&self) -> Self {
         let object = Object::parse(&self.raw).expect("a snapshot was read from an object");
         let raw = object.with(&[("sequence-number", "0".to_owned())]);
-        Self { sequence_number: Some(0), raw, ..self.clone() }
+        Self {
+            sequence_number: Some(0),
+            raw,
+            ..self.clone()
+        }
     }
 
     fn member<'a, T: serde::Deserialize<'a>>(&'a self, key: &str) -> Option<T> {
@@ -210,7 +214,10 @@ impl Snapshots {
     pub(crate) fn number_all(&mut self) {
         let missing = |snapshot: &Arc<Snapshot>| snapshot.sequence_number.is_none();
         if self.list.iter().any(missing) {
-            for snapshot in Arc::make_mut(&mut self.list).iter_mut().filter(|snapshot| missing(snapshot)) {
+            for snapshot in Arc::make_mut(&mut self.list)
+                .iter_mut()
+                .filter(|snapshot| missing(snapshot))
+            {
                 *snapshot = Arc::new(snapshot.numbered());
             }
         }
