@@ -10,20 +10,20 @@ use serde_json::{Map, Value, json};
 fn documents() -> Vec<(PathBuf, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/metadata");
     let mut paths: Vec<PathBuf> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
+        .expect("the folder is there")
+        .map(|entry| entry.expect("an entry").path())
         .collect();
     paths.sort();
     paths
         .into_iter()
         .filter(|path| path.extension().is_some_and(|e| e == "json"))
-        .map(|p| (p.clone(), fs::read(p).unwrap()))
+        .map(|p| (p.clone(), fs::read(p).expect("a readable file")))
         .collect()
 }
 
 /// A document without the freedoms of its writing: members that say nothing, and what format version 1 may leave out.
 fn meaning(bytes: &[u8]) -> Value {
-    let mut document: Map<String, Value> = serde_json::from_slice(bytes).unwrap();
+    let mut document: Map<String, Value> = serde_json::from_slice(bytes).expect("JSON");
     document.retain(|_, value| !value.is_null() && *value != json!([]) && *value != json!({}));
     if document.get("current-snapshot-id") == Some(&json!(-1)) {
         document.remove("current-snapshot-id");
@@ -40,8 +40,12 @@ fn meaning(bytes: &[u8]) -> Value {
 
 /// What format version 1 leaves to the reader: ids of schemas, specs and partition fields, and the unsorted order.
 fn complete_v1(document: &mut Map<String, Value>) {
-    let schema = document.get_mut("schema").unwrap();
-    schema.as_object_mut().unwrap().entry("schema-id").or_insert(0.into());
+    let schema = document.get_mut("schema").expect("v1 has a schema");
+    schema
+        .as_object_mut()
+        .expect("an object")
+        .entry("schema-id")
+        .or_insert(0.into());
     let schemas = json!([schema]);
     document.entry("schemas").or_insert(schemas);
     document.entry("current-schema-id").or_insert(0.into());
@@ -49,9 +53,13 @@ fn complete_v1(document: &mut Map<String, Value>) {
         .entry("partition-spec")
         .or_insert(json!([]))
         .as_array_mut()
-        .unwrap();
+        .expect("an array");
     for (field, id) in fields.iter_mut().zip(1000..) {
-        field.as_object_mut().unwrap().entry("field-id").or_insert(id.into());
+        field
+            .as_object_mut()
+            .expect("an object")
+            .entry("field-id")
+            .or_insert(id.into());
     }
     let (last, specs) = (999 + fields.len(), json!([{"spec-id": 0, "fields": fields}]));
     document.entry("partition-specs").or_insert(specs);
