@@ -12,5 +12,7 @@ pub mod namespaces;
 pub mod purge;
 pub mod store;
 pub mod tabulars;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod view_metadata;
 pub mod warehouses;
