@@ -21,6 +21,8 @@ pub mod reachable;
 pub mod store;
 pub mod tables;
 pub mod tabulars;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod view_metadata;
 pub mod views;
 pub mod warehouses;

@@ -109,3 +109,12 @@ fn give_back<T>(conn: PoolConnection<Postgres>, outcome: Result<T, StoreError>) 
     }
     outcome
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    catalog::store_conformance!(#[sqlx::test(migrator = "crate::MIGRATOR")] (pool: PgPool) {
+        (PostgresStore::over(pool), ())
+    });
+}

@@ -123,3 +123,13 @@ fn give_back<T>(conn: PoolConnection<Sqlite>, outcome: Result<T, StoreError>) ->
     }
     outcome
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    catalog::store_conformance!(#[tokio::test] () {
+        let folder = catalog::testing::scratch_folder().unwrap();
+        (SqliteStore::open(&folder.path().join("frazil.db")).await.unwrap(), folder)
+    });
+}
