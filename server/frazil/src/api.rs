@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
-use crate::standin::Catalog;
+use catalog::Catalog;
 use catalog::context::Clock;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::sync::Semaphore;
@@ -20,7 +19,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::config::{CommitConfig, LimitsConfig};
 
-//GATE pub mod answer;
+pub mod answer;
 pub mod document;
 pub mod edge;
 pub mod error;
@@ -75,8 +74,8 @@ impl Api {
         self.shared.clock.clone()
     }
 
-    pub fn commit_deadline(&self) -> Duration {
-        Duration::from_millis(self.shared.commit.deadline_ms)
+    pub fn commit_deadline_ms(&self) -> u64 {
+        self.shared.commit.deadline_ms
     }
 
     pub fn limits(&self) -> &LimitsConfig {

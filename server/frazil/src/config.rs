@@ -56,6 +56,8 @@ pub struct DatabaseConfig {
     pub migrate: bool,
     /// Connections to Postgres at most.
     pub connections: u32,
+    /// How long a request waits for one of them.
+    pub wait_ms: u64,
 }
 
 /// Where tables may lie.
@@ -77,7 +79,7 @@ pub struct CommitConfig {
     /// After this time no new attempt is begun.
     pub deadline_ms: u64,
     /// How long a metadata file lies on after it fell out of the log.
-    pub metadata_delete_grace_ms: u64,
+    pub metadata_delete_grace_ms: i64,
 }
 
 /// Bounds of what one request or one process may take.
@@ -133,7 +135,7 @@ impl Default for ServerConfig {
 
 impl Default for DatabaseConfig {
     fn default() -> Self {
-        Self { url: None, migrate: true, connections: 16 }
+        Self { url: None, migrate: true, connections: 16, wait_ms: 5_000 }
     }
 }
 

@@ -89,7 +89,7 @@ pub fn context(parts: &Parts, api: &Api) -> RequestContext {
     RequestContext {
         principal: Principal::Anonymous,
         request_id: parts.extensions.get::<RequestId>().map_or_else(String::new, |id| id.0.to_string()),
-        deadline: Instant::now() + api.commit_deadline(),
+        deadline: Instant::now() + Duration::from_millis(api.commit_deadline_ms()),
         clock: api.clock(),
         idempotency: None,
     }
