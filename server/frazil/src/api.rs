@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use crate::standin::Catalog;
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
+use catalog::Catalog;
 use catalog::context::Clock;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::sync::Semaphore;
@@ -20,7 +19,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::config::{CommitConfig, LimitsConfig};
 
-//GATE pub mod answer;
+pub mod answer;
 pub mod document;
 pub mod edge;
 pub mod error;
@@ -65,36 +64,18 @@ pub struct ApiParts {
 impl Api {
     pub fn new(parts: ApiParts) -> Self {
         let endpoints = iceberg::endpoints(&routes().into_openapi());
-        let ApiParts {
-            catalog,
-            clock,
-            commit,
-            limits,
-            public_url,
-            metrics,
-        } = parts;
+        let ApiParts { catalog, clock, commit, limits, public_url, metrics } = parts;
         let draining = AtomicBool::new(false);
-        let shared = Shared {
-            clock,
-            commit,
-            limits,
-            public_url,
-            metrics,
-            draining,
-            endpoints,
-        };
-        Self {
-            catalog,
-            shared: Arc::new(shared),
-        }
+        let shared = Shared { clock, commit, limits, public_url, metrics, draining, endpoints };
+        Self { catalog, shared: Arc::new(shared) }
     }
 
     pub fn clock(&self) -> Arc<dyn Clock> {
         self.shared.clock.clone()
     }
 
-    pub fn commit_deadline(&self) -> Duration {
-        Duration::from_millis(self.shared.commit.deadline_ms)
+    pub fn commit_deadline_ms(&self) -> u64 {
+        self.shared.commit.deadline_ms
     }
 
     pub fn limits(&self) -> &LimitsConfig {
@@ -126,9 +107,7 @@ impl Api {
 
 /// All routes with their documentation: what is here is served, documented and, below the prefix, advertised.
 pub fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::with_openapi(document::head())
-        .merge(iceberg::routes())
-        .merge(operations::routes())
+    OpenApiRouter::with_openapi(document::head()).merge(iceberg::routes()).merge(operations::routes())
 }
 
 /// The whole service.
@@ -141,11 +120,7 @@ pub fn router(api: Api) -> Router {
         // Above all that can fail, so that nothing is missing in log and metrics.
         .layer(from_fn(edge::observe))
         // Around the failures, so that their bodies are compressed like any other.
-        .layer(
-            CompressionLayer::new()
-                .quality(CompressionLevel::Fastest)
-                .compress_when(SizeAbove::new(COMPRESS_ABOVE_BYTES)),
-        )
+        .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(SizeAbove::new(COMPRESS_ABOVE_BYTES)))
         // Gives every failure from below its body: routes, limits, panics and handlers alike.
         .layer(from_fn(edge::answer_failures))
         .layer(CatchPanicLayer::custom(edge::answer_panic))

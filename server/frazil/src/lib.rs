@@ -5,7 +5,6 @@ pub mod cli;
 pub mod config;
 pub mod process;
 pub mod serve;
-pub mod standin;
 pub mod telemetry;
 pub mod welcome;
 pub mod wiring;

@@ -1,19 +1,23 @@
 //! The only place that knows concrete parts: which store, which clock, and how they make a catalog.
 
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::standin::Catalog;
+use catalog::commits::CommitOptions;
 use catalog::context::Clock;
-use catalog::files::{Place, Storage};
+use catalog::files::{FilesOptions, Place, Storage};
 use catalog::ident::{WarehouseId, WarehouseName};
 use catalog::location::Location;
 use catalog::store::Store;
 use catalog::warehouses::Warehouse;
+use catalog::{Catalog, CatalogOptions};
+use store_postgres::PostgresStore;
+use store_sqlite::SqliteStore;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use crate::config::{Config, ConfigError, StorageConfig};
+use crate::config::{Config, ConfigError, DatabaseUrl, StorageConfig};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -43,7 +47,7 @@ impl Clock for Machine {
 /// The whole catalog over the configured database, with the warehouse `default` where there is none at all.
 pub async fn open(config: &Config) -> Result<Wired, Error> {
     let (clock, running) = (Arc::new(Machine) as Arc<dyn Clock>, TaskTracker::new());
-    let catalog: Catalog = todo(config);
+    let catalog = Catalog::new(open_store(config, config.database.migrate).await?, options(config), running.clone());
     let home = default_warehouse(&config.storage, clock.as_ref())?;
     let (name, allowed) = (home.name.clone(), home.place.allowed.clone());
     catalog.warehouses.create_first(home, clock.now_ms()).await?;
@@ -54,16 +58,38 @@ pub async fn open(config: &Config) -> Result<Wired, Error> {
         running,
     })
 }
-fn todo(_: &Config) -> Catalog {
-    std::process::exit(3)
-}
 
 /// Brings the database up to date.
 pub async fn migrate(config: &Config) -> Result<(), Error> {
-    match config.database_url().scheme() {
-        "sqlite" => Ok(()),
-        "postgres" | "postgresql" => Ok(()),
+    open_store(config, true).await.map(|_| ())
+}
+
+async fn open_store(config: &Config, migrate: bool) -> Result<Arc<dyn Store>, Error> {
+    let url = config.database_url();
+    match url.scheme() {
+        "sqlite" => Ok(Arc::new(SqliteStore::open(&sqlite_path(&url)).await?)),
+        "postgres" | "postgresql" => {
+            let (connections, wait) = (config.database.connections, Duration::from_millis(config.database.wait_ms));
+            Ok(Arc::new(match migrate {
+                true => PostgresStore::connect(url.reveal(), connections, wait).await?,
+                false => PostgresStore::open(url.reveal(), connections, wait).await?,
+            }))
+        }
         other => Err(unknown_scheme(other)),
+    }
+}
+
+/// `sqlite:PATH`, and `sqlite://PATH` as other programs write it.
+fn sqlite_path(url: &DatabaseUrl) -> PathBuf {
+    let path = url.reveal().trim_start_matches("sqlite:");
+    PathBuf::from(path.strip_prefix("//").unwrap_or(path))
+}
+
+fn options(config: &Config) -> CatalogOptions {
+    CatalogOptions {
+        files: FilesOptions { max_concurrent_operations: config.storage.concurrent_operations },
+        cache_bytes: config.limits.metadata_cache_bytes,
+        commits: CommitOptions { metadata_delete_grace_ms: config.commit.metadata_delete_grace_ms },
     }
 }
 

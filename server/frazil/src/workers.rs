@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::standin::Catalog;
+use catalog::Catalog;
 use catalog::context::Clock;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::time::sleep;

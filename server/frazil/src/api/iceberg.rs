@@ -8,12 +8,12 @@ use crate::api::Api;
 use crate::api::document::operations;
 
 pub mod config;
-//GATE pub mod functions;
-//GATE pub mod metrics;
+pub mod functions;
+pub mod metrics;
 pub mod namespaces;
-//GATE pub mod tables;
-//GATE pub mod transactions;
-//GATE pub mod views;
+pub mod tables;
+pub mod transactions;
+pub mod views;
 pub mod wire;
 
 /// Below the prefix of a warehouse lies what clients are told about.
@@ -30,25 +30,23 @@ pub fn routes() -> OpenApiRouter<Api> {
             namespaces::drop_namespace
         ))
         .routes(routes!(namespaces::update_properties))
-    //GATE .routes(routes!(tables::list_tables, tables::create_table))
-    //GATE .routes(routes!(tables::load_table, tables::table_exists, tables::update_table, tables::drop_table))
-    //GATE .routes(routes!(tables::unregister_table))
-    //GATE .routes(routes!(tables::register_table))
-    //GATE .routes(routes!(tables::rename_table))
-    //GATE .routes(routes!(metrics::report_metrics))
-    //GATE .routes(routes!(transactions::commit_transaction))
-    //GATE .routes(routes!(views::list_views, views::create_view))
-    //GATE .routes(routes!(views::load_view, views::view_exists, views::replace_view, views::drop_view))
-    //GATE .routes(routes!(views::register_view))
-    //GATE .routes(routes!(views::rename_view))
-    //GATE .routes(routes!(functions::list_functions))
-    //GATE .routes(routes!(functions::load_function))
+        .routes(routes!(tables::list_tables, tables::create_table))
+        .routes(routes!(tables::load_table, tables::table_exists, tables::update_table, tables::drop_table))
+        .routes(routes!(tables::unregister_table))
+        .routes(routes!(tables::register_table))
+        .routes(routes!(tables::rename_table))
+        .routes(routes!(metrics::report_metrics))
+        .routes(routes!(transactions::commit_transaction))
+        .routes(routes!(views::list_views, views::create_view))
+        .routes(routes!(views::load_view, views::view_exists, views::replace_view, views::drop_view))
+        .routes(routes!(views::register_view))
+        .routes(routes!(views::rename_view))
+        .routes(routes!(functions::list_functions))
+        .routes(routes!(functions::load_function))
 }
 
 /// The operations as clients compare them: method, one space, path.
 pub fn endpoints(document: &OpenApi) -> Vec<String> {
     let below = operations(document).filter(|operation| operation.path.starts_with(ADVERTISED));
-    below
-        .map(|operation| format!("{} {}", operation.method, operation.path))
-        .collect()
+    below.map(|operation| format!("{} {}", operation.method, operation.path)).collect()
 }

@@ -37,7 +37,8 @@ pub struct AtView {
 
 /// A function of the path. None exists yet.
 pub struct AtFunction {
-    pub namespace: AtNamespace,
+    pub warehouse: Arc<Warehouse>,
+    pub namespace: NamespaceIdent,
     pub name: String,
 }
 
@@ -210,9 +211,9 @@ impl FromRequestParts<Api> for AtFunction {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
-        let namespace = AtNamespace::from_request_parts(parts, api).await?;
+        let AtNamespace { warehouse, namespace } = AtNamespace::from_request_parts(parts, api).await?;
         let name = decode(Raw::of(parts, api).await?.part("function"), Reading::Uri)?;
-        Ok(Self { namespace, name })
+        Ok(Self { warehouse, namespace, name })
     }
 }
 

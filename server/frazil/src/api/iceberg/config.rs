@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
+use catalog::commits;
 use catalog::idempotency;
 use catalog::warehouses::Warehouse;
 use serde::Deserialize;
@@ -13,9 +14,6 @@ use crate::api::Api;
 use crate::api::error::Result;
 use crate::api::iceberg::wire::config::CatalogConfig;
 use crate::api::request::Query;
-
-/// The property under which clients find how long a commit may take.
-const COMMIT_DEADLINE: &str = "frazil.commit-deadline-ms";
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -33,10 +31,7 @@ pub async fn get_config(State(api): State<Api>, Query(query): Query<ConfigQuery>
         Some(name) => api.catalog.warehouses.get(name).await?,
     };
     Ok(Json(CatalogConfig {
-        defaults: BTreeMap::from([(
-            COMMIT_DEADLINE.to_owned(),
-            api.commit_deadline().as_millis().to_string(),
-        )]),
+        defaults: commits::config_defaults(api.commit_deadline_ms()),
         overrides: overrides(&api, &warehouse),
         endpoints: api.endpoints().to_vec(),
         idempotency_key_lifetime: format!("PT{}M", idempotency::LIFETIME.as_secs() / 60),
