@@ -51,11 +51,15 @@ pub struct Error {
 }
 
 /// What the catalog's methods return.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     pub fn new(kind: Kind, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { kind, message: message.into(), source: None }
+        Self {
+            kind,
+            message: message.into(),
+            source: None,
+        }
     }
 
     pub fn invalid(message: impl Into<Cow<'static, str>>) -> Self {

@@ -72,7 +72,9 @@ impl NamespaceIdent {
     /// Checks only what no name can be: no level, or an empty one. What a name may be is asked where one is made.
     pub fn new(levels: Vec<String>) -> Result<Self> {
         if levels.is_empty() || levels.iter().any(String::is_empty) {
-            return Err(Error::invalid("namespace must have at least one level, and no level may be empty"));
+            return Err(Error::invalid(
+                "namespace must have at least one level, and no level may be empty",
+            ));
         }
         Ok(Self(levels))
     }
@@ -111,7 +113,10 @@ pub struct TableIdent {
 
 impl TableIdent {
     pub fn new(namespace: NamespaceIdent, name: impl Into<String>) -> Self {
-        Self { namespace, name: name.into() }
+        Self {
+            namespace,
+            name: name.into(),
+        }
     }
 }
 

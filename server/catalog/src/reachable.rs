@@ -1,0 +1,1 @@
+//! What a dropped table reaches.
