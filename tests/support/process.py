@@ -46,7 +46,7 @@ def stop(child, first=signal.SIGTERM, grace_s=20):
 
 def run(argv, log, bound_s, **options):
     """Runs `argv` to its end. Raises `Failed` on a non-zero status or after `bound_s`."""
-    log.write(f"$ {' '.join(str(word) for word in argv)}\n")
+    log.write(f"$ {' '.join(str(word).partition(chr(10))[0] for word in argv)}\n")
     log.flush()
     child = start(argv, log, **options)
     try:

@@ -42,5 +42,6 @@ def run_block(block, folder, log):
     if not interpreter:
         raise Failed(f"README.md: a marked block of language {block['language']}, not {' or '.join(INTERPRETERS)}")
     log.write(f"--- README.md, {block['venv']}\n{block['code']}---\n")
-    environment = machine.with_java(PATH=f"{tools}{os.pathsep}{os.environ['PATH']}")
+    path = f"{tools}{os.pathsep}{os.environ['PATH']}"
+    environment = machine.with_java(PATH=path, SPARK_LOCAL_IP="127.0.0.1")
     process.run([*interpreter, block["code"]], log, 600, cwd=folder, env=environment)

@@ -176,6 +176,6 @@ SUITES = (
         "spark-4.1", "Spark 4.1, SQLite", spark("4.1", "embedded"), engine=True, venvs=("spark-4.1",), jars=("spark-4.1",)
     ),
     Suite("schemathesis", "generated requests from the OpenAPI document", schemathesis, engine=True, venvs=("schemathesis",)),
-    Suite("readme", "the README's snippets as they stand", snippets, engine=True, venvs=("pyiceberg", "spark-4.1")),
+    Suite("readme", "the README's snippets as they stand", snippets, engine=True, venvs=("pyiceberg", "spark-4.1"), jars=("spark-4.1",)),
     Suite("idle", "size of the release binary and of a server at rest", idle, wide=True),
 )
