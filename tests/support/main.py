@@ -41,7 +41,10 @@ def main():
     report = Report()
     report.step("install", machine.install_packages)
     if not report.failed():
-        run(chosen, options.binary, report)
+        try:
+            run(chosen, options.binary, report)
+        except Failed as failure:
+            report.add(Result("postgres", 0, str(failure)), paths.LOGS / "postgres.log")
     return report.close()
 
 
@@ -87,6 +90,8 @@ def run(chosen, binary, report):
         if not binary:
             report.step("build", suites.build)
         ahead.join()
+        if report.failed():
+            return
         beside = threading.Thread(target=run_each, args=(engines, bench, report), daemon=True)
         beside.start()
         run_each([suite for suite in chosen if not suite.engine], bench, report)
@@ -123,7 +128,9 @@ class Report:
         log_file = paths.LOGS / f"{name}.log"
         with open(log_file, "w") as log:
             trouble = self.attempt(body, log)
-        result = Result(name, time.monotonic() - began, trouble)
+        self.add(Result(name, time.monotonic() - began, trouble), log_file)
+
+    def add(self, result, log_file):
         with self.lock:
             self.results.append(result)
             self.tell(result, log_file)

@@ -71,7 +71,9 @@ def end_group(child):
 
 
 def name_of(argv):
-    return " ".join(os.path.basename(str(word)) for word in argv[:2])
+    """The program and the first word that is no option: `cargo clippy`, `python pytest`."""
+    words = [os.path.basename(str(word)) for word in argv]
+    return " ".join(words[:1] + [word for word in words[1:] if not word.startswith("-")][:1])
 
 
 def free_port():
