@@ -10,8 +10,8 @@ use crate::commits::store::{CommitStore, PointerRead, Swap, SwapOutcome};
 use crate::commits::swap::{Swapper, certainly_lost, refusal};
 use crate::context::RequestContext;
 use crate::error::{Error, Kind, Result};
-use crate::ident::{AttemptId, TableIdent};
 use crate::idempotency::{Answer, Answered, Mutations, Ran, Receipt, Ticket};
+use crate::ident::{AttemptId, TableIdent};
 use crate::store::Store;
 use crate::tables::{Loaded, Tables};
 use crate::tabulars::TabularKind;
@@ -19,6 +19,7 @@ use crate::warehouses::Warehouse;
 
 mod draft;
 pub mod known;
+pub mod overlap;
 pub mod request;
 pub mod requirements;
 mod sanity;
@@ -51,7 +52,13 @@ struct Change {
 
 impl Commits {
     pub fn new(store: Arc<dyn Store>, tables: Tables, mutations: Mutations, options: CommitOptions) -> Self {
-        Self { swapper: Swapper::new(store.clone()), store, tables, mutations, options }
+        Self {
+            swapper: Swapper::new(store.clone()),
+            store,
+            tables,
+            mutations,
+            options,
+        }
     }
 
     /// Commits to one table, or makes it with its first commit, and answers with the metadata as it then is.
@@ -84,12 +91,18 @@ impl Commits {
     ) -> Result<Answered> {
         let mut changes = Vec::with_capacity(requests.len());
         for (ident, request) in requests {
-            let read = self.store.read_pointer(warehouse.id, &ident, request.snapshot_ids()).await?;
+            let read = self
+                .store
+                .read_pointer(warehouse.id, &ident, request.snapshot_ids())
+                .await?;
             changes.push(Change { ident, request, read });
         }
         // Before any refusal: a 4xx for what landed would make clients delete live files.
         if self.landed_before(warehouse, &changes).await? {
-            return Ok(Answered { answer: current(&changes), replayed: true });
+            return Ok(Answered {
+                answer: current(&changes),
+                replayed: true,
+            });
         }
         for change in &mut changes {
             change.request.take_fault()?;
@@ -114,14 +127,19 @@ impl Commits {
                 return Ok(Ran::Unchanged(current(&changes)));
             }
             let answer = drafts.answer();
-            match self.write_and_swap(ctx, warehouse, drafts, ticket.receipt(answer.clone())).await? {
+            match self
+                .write_and_swap(ctx, warehouse, drafts, ticket.receipt(answer.clone()))
+                .await?
+            {
                 SwapOutcome::Applied => return Ok(Ran::Done(answer)),
                 SwapOutcome::KeyTaken => return Ok(Ran::KeyTaken),
                 SwapOutcome::Lost | SwapOutcome::SnapshotKnown => {}
                 refused => return Err(refusal(refused)),
             }
             if ctx.time_left().is_zero() {
-                return Err(Error::conflict("the table moved on faster than this commit could follow; nothing was changed"));
+                return Err(Error::conflict(
+                    "the table moved on faster than this commit could follow; nothing was changed",
+                ));
             }
             self.read_again(warehouse, &mut changes).await?;
             if self.landed_before(warehouse, &changes).await? {
@@ -173,7 +191,10 @@ impl Commits {
 
     async fn read_again(&self, warehouse: &Warehouse, changes: &mut [Change]) -> Result<()> {
         for change in changes {
-            change.read = self.store.read_pointer(warehouse.id, &change.ident, change.request.snapshot_ids()).await?;
+            change.read = self
+                .store
+                .read_pointer(warehouse.id, &change.ident, change.request.snapshot_ids())
+                .await?;
         }
         Ok(())
     }
@@ -196,15 +217,17 @@ impl Commits {
 
     async fn evidence(&self, warehouse: &Warehouse, change: &Change) -> Result<Evidence> {
         let ids = change.request.snapshot_ids();
-        let evidence = |landed_here, landed_elsewhere| Evidence { added: ids.len(), landed_here, landed_elsewhere };
+        let evidence = |landed_here, landed_elsewhere| Evidence {
+            added: ids.len(),
+            landed_here,
+            landed_elsewhere,
+        };
         if ids.is_empty() {
             return Ok(evidence(0, 0));
         }
         let asserted = change.request.asserted_uuid();
         match &change.read.pointer {
-            Some(pointer)
-                if pointer.kind == TabularKind::Table && asserted.is_none_or(|uuid| uuid == pointer.uuid) =>
-            {
+            Some(pointer) if pointer.kind == TabularKind::Table && asserted.is_none_or(|uuid| uuid == pointer.uuid) => {
                 let known = ids.iter().filter(|id| change.read.landed.contains(id)).count();
                 Ok(evidence(known, 0))
             }
@@ -217,7 +240,14 @@ impl Commits {
 /// The metadata as it is now: a transaction answers with nothing.
 fn current(changes: &[Change]) -> Answer {
     match changes {
-        [Change { read: PointerRead { pointer: Some(pointer), .. }, .. }] => pointer.answer(),
+        [
+            Change {
+                read: PointerRead {
+                    pointer: Some(pointer), ..
+                },
+                ..
+            },
+        ] => pointer.answer(),
         _ => Answer::Empty,
     }
 }

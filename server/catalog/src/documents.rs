@@ -7,7 +7,7 @@ use bytes::Bytes;
 use flate2::read::GzDecoder;
 
 use crate::error::{Error, Result};
-use crate::files::{FileError, Files};
+use crate::files::{FileError, Files, Place};
 use crate::ident::WarehouseId;
 use crate::metadata::TableMetadata;
 use crate::view_metadata::ViewMetadata;
@@ -32,7 +32,11 @@ pub type ViewDocument = Document<ViewMetadata>;
 
 impl<M> Document<M> {
     pub fn new(metadata: M, bytes: Bytes) -> Self {
-        Self { metadata, bytes, refs_only: OnceLock::new() }
+        Self {
+            metadata,
+            bytes,
+            refs_only: OnceLock::new(),
+        }
     }
 }
 
@@ -61,14 +65,14 @@ type Cache<M> = moka::future::Cache<(WarehouseId, String), Arc<Document<M>>>;
 /// Reads, writes and remembers metadata documents.
 #[derive(Clone)]
 pub struct Documents {
-    files: Files,
+    files: Arc<Files>,
     tables: Cache<TableMetadata>,
     views: Cache<ViewMetadata>,
 }
 
 impl Documents {
     /// `cache_bytes` bounds what is kept in memory, tables and views each.
-    pub fn new(files: Files, cache_bytes: u64) -> Self {
+    pub fn new(files: Arc<Files>, cache_bytes: u64) -> Self {
         Self {
             files,
             tables: cache(cache_bytes, TableMetadata::memory_bytes),
@@ -77,11 +81,27 @@ impl Documents {
     }
 
     pub async fn table(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<TableDocument>, FileError> {
-        self.read(&self.tables, warehouse, location, TableMetadata::parse).await
+        self.table_in(warehouse.id, &warehouse.place, location).await
+    }
+
+    pub async fn table_in(
+        &self,
+        warehouse: WarehouseId,
+        place: &Place,
+        location: &str,
+    ) -> Result<Arc<TableDocument>, FileError> {
+        self.read(&self.tables, (warehouse, place), location, TableMetadata::parse)
+            .await
     }
 
     pub async fn view(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<ViewDocument>, FileError> {
-        self.read(&self.views, warehouse, location, ViewMetadata::parse).await
+        self.read(
+            &self.views,
+            (warehouse.id, &warehouse.place),
+            location,
+            ViewMetadata::parse,
+        )
+        .await
     }
 
     /// Writes a document to a new file, compressed where its name says so.
@@ -109,23 +129,29 @@ impl Documents {
     /// Deletes the file of an attempt that certainly lost. A failure leaves an orphan and nothing worse.
     pub async fn discard(&self, warehouse: &Warehouse, location: &str) {
         if let Err(error) = self.files.delete(&warehouse.place, location).await {
-            tracing::warn!(location, error = &error as &dyn std::error::Error, "a lost metadata file stays behind");
+            tracing::warn!(
+                location,
+                error = &error as &dyn std::error::Error,
+                "a lost metadata file stays behind"
+            );
         }
     }
 
     async fn read<M: Send + Sync + 'static>(
         &self,
         cache: &Cache<M>,
-        warehouse: &Warehouse,
+        (warehouse, place): (WarehouseId, &Place),
         location: &str,
         parse: fn(&[u8]) -> Result<M>,
     ) -> Result<Arc<Document<M>>, FileError> {
-        let key = (warehouse.id, location.to_owned());
+        let key = (warehouse, location.to_owned());
         let load = async {
-            let stored = self.files.read(&warehouse.place, location, DOCUMENT_MAX_BYTES).await?;
+            let stored = self.files.read(place, location, DOCUMENT_MAX_BYTES).await?;
             let bytes = gunzip(location, stored).map_err(FileError::Invalid)?;
-            let metadata = parse(&bytes).map_err(|error| unreadable(location, error)).map_err(FileError::Invalid)?;
-            Ok(Arc::new(Document::new(metadata, bytes)))
+            let metadata = parse(&bytes)
+                .map_err(|error| unreadable(location, error))
+                .map_err(FileError::Invalid)?;
+            Ok::<_, FileError>(Arc::new(Document::new(metadata, bytes)))
         };
         match cache.get(&key).await {
             Some(document) => Ok(document),
@@ -168,5 +194,9 @@ fn gunzip(location: &str, stored: Bytes) -> Result<Bytes> {
 fn gzip(plain: &Bytes) -> Bytes {
     use std::io::Write;
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(plain).and_then(|()| encoder.finish()).expect("a vector takes all bytes").into()
+    encoder
+        .write_all(plain)
+        .and_then(|()| encoder.finish())
+        .expect("a vector takes all bytes")
+        .into()
 }

@@ -102,11 +102,17 @@ impl Ticket {
     }
 }
 
+/// A key in its warehouse.
+type Place = (WarehouseId, Uuid);
+
+/// Held by the request with that key that runs; the others wait for it.
+type Turn = Arc<tokio::sync::Mutex<()>>;
+
 /// The door that every mutation goes through.
 #[derive(Clone)]
 pub struct Mutations {
     store: Arc<dyn IdempotencyStore>,
-    in_flight: Arc<Mutex<HashMap<(WarehouseId, Uuid), Arc<tokio::sync::Mutex<()>>>>>,
+    in_flight: Arc<Mutex<HashMap<Place, Turn>>>,
     running: TaskTracker,
 }
 
@@ -197,12 +203,12 @@ impl Mutations {
         Ok(self.store.forget_receipts(now_ms - kept_ms, FORGET_MAX).await?)
     }
 
-    fn turn(&self, place: (WarehouseId, Uuid)) -> Arc<tokio::sync::Mutex<()>> {
+    fn turn(&self, place: Place) -> Turn {
         let mut in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
         in_flight.entry(place).or_default().clone()
     }
 
-    fn leave(&self, place: (WarehouseId, Uuid), turn: Arc<tokio::sync::Mutex<()>>) {
+    fn leave(&self, place: Place, turn: Turn) {
         let mut in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
         drop(turn);
         if in_flight.get(&place).is_some_and(|turn| Arc::strong_count(turn) == 1) {
@@ -212,7 +218,10 @@ impl Mutations {
 }
 
 fn now(answer: Answer) -> Answered {
-    Answered { answer, replayed: false }
+    Answered {
+        answer,
+        replayed: false,
+    }
 }
 
 fn finish(ran: Ran) -> Result<Answered> {

@@ -9,8 +9,8 @@ pub mod context;
 pub mod documents;
 pub mod error;
 pub mod files;
-pub mod ident;
 pub mod idempotency;
+pub mod ident;
 pub mod listing;
 pub mod location;
 pub mod metadata;
@@ -47,13 +47,13 @@ pub struct Catalog {
     pub metrics_reports: metrics_reports::MetricsReports,
     pub purges: purge::Purges,
     pub mutations: idempotency::Mutations,
-    pub files: files::Files,
+    pub files: Arc<files::Files>,
 }
 
 impl Catalog {
     /// Mutations under way are tracked by `running`: a process that stops waits for them.
     pub fn new(store: Arc<dyn store::Store>, options: CatalogOptions, running: TaskTracker) -> Self {
-        let files = files::Files::new(options.files);
+        let files = Arc::new(files::Files::new(options.files));
         let documents = documents::Documents::new(files.clone(), options.cache_bytes);
         let mutations = idempotency::Mutations::new(store.clone(), running);
         let tabulars = tabulars::Tabulars::new(store.clone(), documents.clone(), mutations.clone());

@@ -13,7 +13,6 @@ use crate::location::Location;
 use crate::metadata::Snapshot;
 use crate::reachable::{Reachable, purge_table};
 use crate::store::Store;
-use crate::warehouses::Warehouse;
 
 pub mod store;
 
@@ -33,7 +32,10 @@ pub const PURGES_TOTAL: &str = "frazil_purges_total";
 pub enum PurgeTarget {
     /// All files that a dropped table's metadata reaches, below the table's location.
     #[serde(rename_all = "kebab-case")]
-    Table { location: String, metadata_location: String },
+    Table {
+        location: String,
+        metadata_location: String,
+    },
     /// One metadata file that fell out of the log.
     #[serde(rename_all = "kebab-case")]
     File { location: String },
@@ -52,7 +54,8 @@ pub struct PurgeTask {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PurgeJob {
     pub task: PurgeTask,
-    pub warehouse: Warehouse,
+    /// Where the warehouse lets files lie, and how they are reached.
+    pub place: Place,
     /// How often it was tried before.
     pub failures: i64,
 }
@@ -62,18 +65,24 @@ pub struct PurgeJob {
 pub struct Purges {
     store: Arc<dyn Store>,
     documents: Documents,
-    files: Files,
+    files: Arc<Files>,
 }
 
 impl Purges {
-    pub fn new(store: Arc<dyn Store>, documents: Documents, files: Files) -> Self {
-        Self { store, documents, files }
+    pub fn new(store: Arc<dyn Store>, documents: Documents, files: Arc<Files>) -> Self {
+        Self {
+            store,
+            documents,
+            files,
+        }
     }
 
     /// Takes up one task that is due; false where there is none. A task that fails is tried again later.
     pub async fn run_once(&self, clock: &dyn Clock) -> Result<bool> {
         let now_ms = clock.now_ms();
-        let Some(job) = self.store.claim_purge(now_ms, now_ms + LEASE_MS).await? else { return Ok(false) };
+        let Some(job) = self.store.claim_purge(now_ms, now_ms + LEASE_MS).await? else {
+            return Ok(false);
+        };
         let outcome = match self.purge(&job).await {
             Ok(()) => {
                 self.store.finish_purge(job.task.id).await?;
@@ -82,7 +91,9 @@ impl Purges {
             Err(error) => {
                 tracing::warn!(purge = %job.task.id, error = &error as &dyn std::error::Error, "a purge is put off");
                 let retry_ms = clock.now_ms() + pause_ms(job.failures);
-                self.store.postpone_purge(job.task.id, retry_ms, error.message()).await?;
+                self.store
+                    .postpone_purge(job.task.id, retry_ms, error.message())
+                    .await?;
                 "postponed"
             }
         };
@@ -92,16 +103,23 @@ impl Purges {
 
     async fn purge(&self, job: &PurgeJob) -> Result<()> {
         match &job.task.target {
-            PurgeTarget::File { location } => Ok(self.files.delete(&job.warehouse.place, location).await?),
-            PurgeTarget::Table { location, metadata_location } => {
-                match self.documents.table(&job.warehouse, metadata_location).await {
-                    Ok(document) if self.lives(&job.warehouse, location, &document).await? => {
+            PurgeTarget::File { location } => Ok(self.files.delete(&job.place, location).await?),
+            PurgeTarget::Table {
+                location,
+                metadata_location,
+            } => {
+                match self
+                    .documents
+                    .table_in(job.task.warehouse, &job.place, metadata_location)
+                    .await
+                {
+                    Ok(document) if self.lives(job.task.warehouse, location, &document).await? => {
                         tracing::warn!(location, "a purged table was registered again: its files stay");
                         Ok(())
                     }
                     Ok(document) => {
                         let reachable = reachable(location, metadata_location, &document);
-                        purge_table(&self.files, &job.warehouse.place, &reachable).await.map(|_| ())
+                        purge_table(&self.files, &job.place, &reachable).await.map(|_| ())
                     }
                     // The metadata file goes last: without it there is nothing left to do, or nothing to find.
                     Err(FileError::Missing { .. }) => Ok(()),
@@ -112,28 +130,39 @@ impl Purges {
     }
 
     /// Whether the table came back, by register, between its drop and now.
-    async fn lives(&self, warehouse: &Warehouse, location: &str, document: &TableDocument) -> Result<bool> {
+    async fn lives(&self, warehouse: WarehouseId, location: &str, document: &TableDocument) -> Result<bool> {
         let location = Location::parse(location)?;
-        let Some((owner, _)) = self.store.location_owner(warehouse.id, &location, None).await? else {
+        let Some((owner, _)) = self.store.location_owner(warehouse, &location, None).await? else {
             return Ok(false);
         };
-        let pointer = self.store.pointer(warehouse.id, &owner).await?;
+        let pointer = self.store.pointer(warehouse, &owner).await?;
         Ok(pointer.is_some_and(|pointer| pointer.uuid == document.metadata.uuid()))
     }
 }
 
 fn pause_ms(failures: i64) -> i64 {
-    RETRY_MIN_MS.saturating_mul(1 << failures.clamp(0, 16)).min(RETRY_MAX_MS)
+    RETRY_MIN_MS
+        .saturating_mul(1 << failures.clamp(0, 16))
+        .min(RETRY_MAX_MS)
 }
 
 fn reachable(location: &str, metadata_location: &str, document: &TableDocument) -> Reachable {
     let metadata = &document.metadata;
+    let statistics = metadata.statistics().iter().chain(metadata.partition_statistics());
     Reachable {
         table_location: location.to_owned(),
         metadata_location: metadata_location.to_owned(),
-        metadata_files: metadata.metadata_log().iter().map(|entry| entry.metadata_file.clone()).collect(),
-        manifest_lists: metadata.snapshots().filter_map(Snapshot::manifest_list).map(str::to_owned).collect(),
-        statistics: metadata.statistics_paths().map(str::to_owned).collect(),
+        metadata_files: metadata
+            .metadata_log()
+            .iter()
+            .map(|entry| entry.metadata_file.clone())
+            .collect(),
+        manifest_lists: metadata
+            .snapshots()
+            .filter_map(Snapshot::manifest_list)
+            .map(str::to_owned)
+            .collect(),
+        statistics: statistics.map(|file| file.path.clone()).collect(),
         manifests: metadata.snapshots().flat_map(Snapshot::manifests).collect(),
     }
 }

@@ -14,8 +14,8 @@ use crate::context::RequestContext;
 use crate::documents::{Documents, TableDocument};
 use crate::error::{Error, Kind, Result};
 use crate::files::{FileError, Files};
-use crate::ident::{NamespaceIdent, PurgeId, TableIdent, TabularId};
 use crate::idempotency::{Answer, Answered};
+use crate::ident::{NamespaceIdent, PurgeId, TableIdent, TabularId};
 use crate::listing::{Listing, PageRequest};
 use crate::location::Location;
 use crate::namespaces::store::NamespaceStore;
@@ -63,12 +63,18 @@ pub struct Tables {
     namespaces: Arc<dyn NamespaceStore>,
     commits: Arc<dyn CommitStore>,
     pub(crate) documents: Documents,
-    pub(crate) files: Files,
+    pub(crate) files: Arc<Files>,
 }
 
 impl Tables {
-    pub fn new(store: Arc<dyn Store>, tabulars: Tabulars, documents: Documents, files: Files) -> Self {
-        Self { tabulars, namespaces: store.clone(), commits: store, documents, files }
+    pub fn new(store: Arc<dyn Store>, tabulars: Tabulars, documents: Documents, files: Arc<Files>) -> Self {
+        Self {
+            tabulars,
+            namespaces: store.clone(),
+            commits: store,
+            documents,
+            files,
+        }
     }
 
     pub async fn list(
@@ -110,7 +116,9 @@ impl Tables {
         from: TableIdent,
         to: TableIdent,
     ) -> Result<()> {
-        self.tabulars.rename(ctx, warehouse, TabularKind::Table, (from, to)).await
+        self.tabulars
+            .rename(ctx, warehouse, TabularKind::Table, (from, to))
+            .await
     }
 
     pub async fn drop(
@@ -129,7 +137,10 @@ impl Tables {
                     true => vec![this.purge_task(&ctx, &home, &from).await?],
                     false => Vec::new(),
                 };
-                Ok(Plan { purges, ..Plan::new(PointerChange::Drop { from }, Answer::Empty) })
+                Ok(Plan {
+                    purges,
+                    ..Plan::new(PointerChange::Drop { from }, Answer::Empty)
+                })
             }
         };
         self.tabulars.change(ctx, warehouse, plan).await.map(|_| ())
@@ -178,11 +189,19 @@ impl Tables {
         ident: &TableIdent,
         answered: Answered,
     ) -> Result<Loaded> {
-        let Answer::Document { uuid, metadata_location } = answered.answer else {
+        let Answer::Document {
+            uuid,
+            metadata_location,
+        } = answered.answer
+        else {
             return Err(Error::new(Kind::Internal, "a kept answer is not of this operation"));
         };
         if answered.replayed
-            && let Some(now) = self.tabulars.find(warehouse, ident).await?.filter(|now| now.uuid == uuid)
+            && let Some(now) = self
+                .tabulars
+                .find(warehouse, ident)
+                .await?
+                .filter(|now| now.uuid == uuid)
         {
             let (location, document) = self.current_document(warehouse, ident, now).await?;
             return Ok(loaded(location, &document, SnapshotMode::All));

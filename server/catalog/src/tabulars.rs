@@ -12,8 +12,8 @@ use crate::commits::swap::{Swapper, certainly_lost, refusal};
 use crate::context::RequestContext;
 use crate::documents::Documents;
 use crate::error::{Error, Kind, Result};
-use crate::ident::{AttemptId, NamespaceIdent, TableIdent, TabularId, WarehouseId};
 use crate::idempotency::{Answer, Answered, Mutations, Ran, Ticket};
+use crate::ident::{AttemptId, NamespaceIdent, TableIdent, TabularId, WarehouseId};
 use crate::listing::{Listing, PageRequest};
 use crate::purge::PurgeTask;
 use crate::store::{Page, Store, StoreError};
@@ -32,6 +32,13 @@ impl TabularKind {
             TabularKind::Table => "table",
             TabularKind::View => "view",
         }
+    }
+
+    /// The reverse of [`Self::as_str`].
+    pub fn of(text: &str) -> Option<Self> {
+        [TabularKind::Table, TabularKind::View]
+            .into_iter()
+            .find(|kind| kind.as_str() == text)
     }
 
     pub fn missing(self, ident: &TableIdent) -> Error {
@@ -77,7 +84,10 @@ pub struct Pointer {
 impl Pointer {
     /// What lies here, as the answer of a mutation.
     pub fn answer(&self) -> Answer {
-        Answer::Document { uuid: self.uuid, metadata_location: self.metadata_location.clone() }
+        Answer::Document {
+            uuid: self.uuid,
+            metadata_location: self.metadata_location.clone(),
+        }
     }
 }
 
@@ -108,12 +118,22 @@ pub struct Plan {
 
 impl Plan {
     pub fn new(change: PointerChange, answer: Answer) -> Self {
-        Self { change: Some(change), answer, purges: Vec::new(), written: None }
+        Self {
+            change: Some(change),
+            answer,
+            purges: Vec::new(),
+            written: None,
+        }
     }
 
     /// Answers with what is there, and changes nothing.
     pub fn unchanged(pointer: &Pointer) -> Self {
-        Self { change: None, answer: pointer.answer(), purges: Vec::new(), written: None }
+        Self {
+            change: None,
+            answer: pointer.answer(),
+            purges: Vec::new(),
+            written: None,
+        }
     }
 }
 
@@ -128,7 +148,12 @@ pub struct Tabulars {
 
 impl Tabulars {
     pub fn new(store: Arc<dyn Store>, documents: Documents, mutations: Mutations) -> Self {
-        Self { swapper: Swapper::new(store.clone()), store, documents, mutations }
+        Self {
+            swapper: Swapper::new(store.clone()),
+            store,
+            documents,
+            mutations,
+        }
     }
 
     pub async fn list(
@@ -138,9 +163,13 @@ impl Tabulars {
         namespace: &NamespaceIdent,
         page: &PageRequest,
     ) -> Result<Listing<TableIdent>> {
-        let names = self.store.list_tabulars(warehouse.id, namespace, kind, &page.probe()?).await?;
+        let names = self
+            .store
+            .list_tabulars(warehouse.id, namespace, kind, &page.probe()?)
+            .await?;
         let names = names.ok_or_else(|| crate::namespaces::missing(namespace))?;
-        page.cut(names).try_map(|name| Ok(TableIdent::new(namespace.clone(), name)))
+        page.cut(names)
+            .try_map(|name| Ok(TableIdent::new(namespace.clone(), name)))
     }
 
     /// Whatever has that name.
@@ -150,7 +179,10 @@ impl Tabulars {
 
     /// The pointer of a table or view; the other kind of that name does not count.
     pub async fn pointer(&self, warehouse: &Warehouse, kind: TabularKind, ident: &TableIdent) -> Result<Pointer> {
-        let found = self.find(warehouse, ident).await?.filter(|pointer| pointer.kind == kind);
+        let found = self
+            .find(warehouse, ident)
+            .await?
+            .filter(|pointer| pointer.kind == kind);
         found.ok_or_else(|| kind.missing(ident))
     }
 
@@ -164,12 +196,17 @@ impl Tabulars {
         let run = async move |ticket: Ticket| loop {
             let mut planned = plan(context.clone()).await?;
             let answer = planned.answer.clone();
-            let Some(change) = planned.change.take() else { return Ok(Ran::Unchanged(answer)) };
+            let Some(change) = planned.change.take() else {
+                return Ok(Ran::Unchanged(answer));
+            };
             match this.swap(&context, &home, (change, planned), &ticket).await? {
                 SwapOutcome::Applied => return Ok(Ran::Done(answer)),
                 SwapOutcome::KeyTaken => return Ok(Ran::KeyTaken),
                 SwapOutcome::Lost | SwapOutcome::SnapshotKnown if context.time_left().is_zero() => {
-                    return Err(Error::new(Kind::Unavailable, "others kept changing it; nothing was changed"));
+                    return Err(Error::new(
+                        Kind::Unavailable,
+                        "others kept changing it; nothing was changed",
+                    ));
                 }
                 SwapOutcome::Lost | SwapOutcome::SnapshotKnown => {}
                 refused => return Err(refusal(refused)),
@@ -221,7 +258,10 @@ impl Tabulars {
                     return Err(Error::new(Kind::AlreadyExists, message));
                 }
                 if source == to {
-                    return Ok(Plan { answer: Answer::Empty, ..Plan::unchanged(&from) });
+                    return Ok(Plan {
+                        answer: Answer::Empty,
+                        ..Plan::unchanged(&from)
+                    });
                 }
                 Ok(Plan::new(PointerChange::Rename { from, to }, Answer::Empty))
             }

@@ -7,8 +7,8 @@ use crate::commits::{Change, Commits, sanity};
 use crate::context::RequestContext;
 use crate::documents::{Documents, TableDocument};
 use crate::error::{Error, Result};
-use crate::ident::{PurgeId, TabularId};
 use crate::idempotency::Answer;
+use crate::ident::{PurgeId, TabularId};
 use crate::location::Location;
 use crate::metadata::{self, Applied, ApplyAt, TableMetadata, TableUpdate};
 use crate::purge::{PurgeTarget, PurgeTask};
@@ -62,19 +62,30 @@ impl Commits {
         change: &Change,
         pointer: &Pointer,
     ) -> Result<Draft> {
-        let base = self.tables.documents.table(warehouse, &pointer.metadata_location).await?;
+        let base = self
+            .tables
+            .documents
+            .table(warehouse, &pointer.metadata_location)
+            .await?;
         for requirement in &change.request.requirements {
             requirement.check(Some(&base.metadata))?;
         }
         sanity::check(&base.metadata, &change.request)?;
-        let at = ApplyAt { now_ms: ctx.now_ms(), previous_location: Some(&pointer.metadata_location) };
+        let at = ApplyAt {
+            now_ms: ctx.now_ms(),
+            previous_location: Some(&pointer.metadata_location),
+        };
         let applied = metadata::apply(&base.metadata, &change.request.updates, &at)?;
         if !applied.changed {
             return Ok(Draft::Unchanged(pointer.clone()));
         }
         let lineage = lineage(&change.request.updates, &applied.metadata);
         let target = self.target(ctx, warehouse, &applied.metadata, Some(pointer)).await?;
-        Ok(changed(applied, target, |target| PointerChange::Move { from: pointer.clone(), target, lineage }))
+        Ok(changed(applied, target, |target| PointerChange::Move {
+            from: pointer.clone(),
+            target,
+            lineage,
+        }))
     }
 
     async fn draft_create(&self, ctx: &RequestContext, warehouse: &Arc<Warehouse>, change: &Change) -> Result<Draft> {
@@ -84,9 +95,17 @@ impl Commits {
         let metadata = metadata::assemble(&change.request.updates, ctx.now_ms())?;
         let lineage = lineage(&change.request.updates, &metadata);
         let target = self.target(ctx, warehouse, &metadata, None).await?;
-        self.tables.files.prepare_table(&warehouse.place, &Location::parse(metadata.location())?).await?;
+        self.tables
+            .files
+            .prepare_table(&warehouse.place, &Location::parse(metadata.location())?)
+            .await?;
         let (id, ident) = (TabularId(ctx.new_id()), change.ident.clone());
-        let applied = Applied { metadata, changed: true, dropped_metadata_files: Vec::new(), moved_timestamps: 0 };
+        let applied = Applied {
+            metadata,
+            changed: true,
+            dropped_metadata_files: Vec::new(),
+            moved_timestamps: 0,
+        };
         Ok(changed(applied, target, |target| PointerChange::Create {
             id,
             ident,
@@ -105,13 +124,15 @@ impl Commits {
         from: Option<&Pointer>,
     ) -> Result<Target> {
         let location = Location::parse(metadata.location())?;
-        if from.is_none_or(|from| from.location != location.as_str()) {
-            self.tables.check_location(warehouse, &location, from.map(|from| from.id)).await?;
+        if from.is_none_or(|from| from.location != location.canonical()) {
+            self.tables
+                .check_location(warehouse, &location, from.map(|from| from.id))
+                .await?;
         }
         let previous = from.map(|from| from.metadata_location.as_str());
         Ok(Target {
             uuid: metadata.uuid(),
-            location: location.as_str().to_owned(),
+            location: location.canonical(),
             metadata_location: metadata::next_metadata_location(metadata, previous, ctx.new_id()),
         })
     }
@@ -122,7 +143,11 @@ impl Draft {
     pub fn file(&self) -> Option<(&str, &TableDocument)> {
         match self {
             Draft::Unchanged(_) => None,
-            Draft::Changed { metadata_location, document, .. } => Some((metadata_location, document)),
+            Draft::Changed {
+                metadata_location,
+                document,
+                ..
+            } => Some((metadata_location, document)),
         }
     }
 
@@ -170,7 +195,13 @@ impl Drafts {
     /// The new metadata of a single table: a transaction answers with nothing.
     pub fn answer(&self) -> Answer {
         match &self.0[..] {
-            [Draft::Changed { document, metadata_location, .. }] => Answer::Document {
+            [
+                Draft::Changed {
+                    document,
+                    metadata_location,
+                    ..
+                },
+            ] => Answer::Document {
                 uuid: document.metadata.uuid(),
                 metadata_location: metadata_location.clone(),
             },
@@ -182,7 +213,9 @@ impl Drafts {
         let task = |location: &String| PurgeTask {
             id: PurgeId(ctx.new_id()),
             warehouse: warehouse.id,
-            target: PurgeTarget::File { location: location.clone() },
+            target: PurgeTarget::File {
+                location: location.clone(),
+            },
             not_before_ms: ctx.now_ms() + grace_ms,
         };
         self.0.iter().flat_map(Draft::dropped_files).map(task).collect()
@@ -190,7 +223,12 @@ impl Drafts {
 
     pub async fn publish(self, documents: &Documents, warehouse: &Warehouse) {
         for draft in self.0 {
-            if let Draft::Changed { metadata_location, document, .. } = draft {
+            if let Draft::Changed {
+                metadata_location,
+                document,
+                ..
+            } = draft
+            {
                 documents.remember_table(warehouse, metadata_location, document).await;
             }
         }
@@ -210,7 +248,7 @@ fn changed(applied: Applied, target: Target, change: impl FnOnce(Target) -> Poin
 fn lineage(updates: &[TableUpdate], after: &TableMetadata) -> Vec<Landed> {
     let ref_of = |snapshot_id: i64| {
         updates.iter().rev().find_map(|update| match update {
-            TableUpdate::SetSnapshotRef { ref_name, reference } if reference.snapshot_id == snapshot_id => {
+            TableUpdate::SetSnapshotRef { ref_name, target } if target.snapshot_id == snapshot_id => {
                 Some(ref_name.clone())
             }
             _ => None,
@@ -225,7 +263,9 @@ fn lineage(updates: &[TableUpdate], after: &TableMetadata) -> Vec<Landed> {
         .map(|added| Landed {
             snapshot_id: added.id(),
             parent_id: added.parent_id(),
-            sequence_number: after.snapshot(added.id()).map_or(added.sequence_number(), |kept| kept.sequence_number()),
+            sequence_number: after
+                .snapshot(added.id())
+                .map_or(added.sequence_number(), |kept| kept.sequence_number()),
             ref_name: ref_of(added.id()),
         })
         .collect()

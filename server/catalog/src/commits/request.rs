@@ -79,14 +79,16 @@ impl CommitRequest {
     /// The UUID of the table that the client believes it commits to.
     pub fn asserted_uuid(&self) -> Option<Uuid> {
         self.requirements.iter().find_map(|requirement| match requirement {
-            Requirement::AssertTableUuid { uuid } => Some(*uuid),
+            Requirement::AssertTableUuid { uuid } => Uuid::parse_str(uuid).ok(),
             _ => None,
         })
     }
 
     /// Whether this is the first commit of a new table.
     pub fn asserts_create(&self) -> bool {
-        self.requirements.iter().any(|requirement| matches!(requirement, Requirement::AssertCreate))
+        self.requirements
+            .iter()
+            .any(|requirement| matches!(requirement, Requirement::AssertCreate))
     }
 
     fn read(body: &Body<'_>) -> Self {
@@ -98,7 +100,9 @@ impl CommitRequest {
             }
         }
         let Some(updates) = &body.updates else {
-            request.note(Error::invalid("updates: the commit must have this list, which may be empty"));
+            request.note(Error::invalid(
+                "updates: the commit must have this list, which may be empty",
+            ));
             return request;
         };
         for (index, raw) in updates.iter().enumerate() {
@@ -122,7 +126,9 @@ pub fn parse_transaction(body: &[u8]) -> Result<Vec<(TableIdent, CommitRequest)>
     for (index, change) in body.table_changes.iter().enumerate() {
         let ident = identifier(change, index)?;
         if changes.iter().any(|(earlier, _)| *earlier == ident) {
-            return Err(Error::invalid(format!("table-changes[{index}]: {ident} is in the transaction already")));
+            return Err(Error::invalid(format!(
+                "table-changes[{index}]: {ident} is in the transaction already"
+            )));
         }
         changes.push((ident, CommitRequest::read(change)));
     }
@@ -132,14 +138,20 @@ pub fn parse_transaction(body: &[u8]) -> Result<Vec<(TableIdent, CommitRequest)>
 fn identifier(change: &Body<'_>, index: usize) -> Result<TableIdent> {
     let missing = || Error::invalid(format!("table-changes[{index}].identifier must name a table"));
     let raw = change.identifier.ok_or_else(missing)?;
-    let identifier: Identifier = serde_json::from_str(raw.get())
-        .map_err(|error| wrong(format!("table-changes[{index}].identifier"), error))?;
-    Ok(TableIdent::new(NamespaceIdent::new(identifier.namespace)?, identifier.name))
+    let identifier: Identifier =
+        serde_json::from_str(raw.get()).map_err(|error| wrong(format!("table-changes[{index}].identifier"), error))?;
+    Ok(TableIdent::new(
+        NamespaceIdent::new(identifier.namespace)?,
+        identifier.name,
+    ))
 }
 
 fn added_snapshot(raw: &RawValue) -> Option<i64> {
     let glance: Glance = serde_json::from_str(raw.get()).ok()?;
-    glance.snapshot.filter(|_| glance.action.as_deref() == Some("add-snapshot")).map(|snapshot| snapshot.snapshot_id)
+    glance
+        .snapshot
+        .filter(|_| glance.action.as_deref() == Some("add-snapshot"))
+        .map(|snapshot| snapshot.snapshot_id)
 }
 
 fn not_json(error: serde_json::Error) -> Error {
@@ -180,7 +192,10 @@ mod tests {
 
     #[test]
     fn a_commit_without_updates_says_which_list_is_missing() {
-        let error = CommitRequest::parse(br#"{"requirements":[]}"#).unwrap().take_fault().unwrap_err();
+        let error = CommitRequest::parse(br#"{"requirements":[]}"#)
+            .unwrap()
+            .take_fault()
+            .unwrap_err();
         assert!(error.message().starts_with("updates"), "{error}");
     }
 
@@ -188,6 +203,11 @@ mod tests {
     fn a_table_named_twice_in_a_transaction_is_refused() {
         let change = r#"{"identifier":{"namespace":["a"],"name":"t"},"requirements":[],"updates":[]}"#;
         let body = format!(r#"{{"table-changes":[{change},{change}]}}"#);
-        assert!(parse_transaction(body.as_bytes()).unwrap_err().message().contains("a.t"));
+        assert!(
+            parse_transaction(body.as_bytes())
+                .unwrap_err()
+                .message()
+                .contains("a.t")
+        );
     }
 }

@@ -25,6 +25,7 @@ pub struct Swap {
 
 #[derive(Debug, Clone)]
 pub enum PointerChange {
+    /// Snapshots that are known of this UUID already (it comes back by a register) stay as they are known.
     Create {
         id: TabularId,
         ident: TableIdent,
@@ -32,7 +33,8 @@ pub enum PointerChange {
         target: Target,
         lineage: Vec<Landed>,
     },
-    /// Valid only while the pointer is still `from`.
+    /// Valid only while the pointer is still `from`. Where the UUID stays, each snapshot must be new to the lineage,
+    /// else the swap is [`SwapOutcome::SnapshotKnown`]; where it changes, it is as with a create.
     Move {
         from: Pointer,
         target: Target,
@@ -45,6 +47,63 @@ pub enum PointerChange {
     Drop {
         from: Pointer,
     },
+}
+
+impl PointerChange {
+    /// Does it take a name, a UUID or a place that another change may want too?
+    pub fn takes(&self) -> bool {
+        match self {
+            PointerChange::Create { .. } | PointerChange::Rename { .. } => true,
+            PointerChange::Move { from, target, .. } => !target.stays_at(from),
+            PointerChange::Drop { .. } => false,
+        }
+    }
+}
+
+impl Target {
+    /// Is this the document of the same UUID at the same location, only newer?
+    pub fn stays_at(&self, from: &Pointer) -> bool {
+        self.uuid == from.uuid && self.location == from.location
+    }
+}
+
+impl Swap {
+    /// The changes in the order to write them: what frees a name, a UUID or a place comes before what takes one.
+    pub fn in_order(&self) -> Vec<&PointerChange> {
+        let mut changes: Vec<_> = self.changes.iter().collect();
+        changes.sort_by_key(|change| match change {
+            PointerChange::Drop { .. } => 0,
+            PointerChange::Rename { .. } => 1,
+            PointerChange::Move { .. } => 2,
+            PointerChange::Create { .. } => 3,
+        });
+        changes
+    }
+
+    /// The tables that are new or change their place, with the location that each of them takes. Views own none.
+    pub fn places_taken(&self) -> impl Iterator<Item = (TabularId, &str)> {
+        self.changes.iter().filter_map(|change| match change {
+            PointerChange::Create { id, kind, target, .. } if *kind == TabularKind::Table => {
+                Some((*id, target.location.as_str()))
+            }
+            PointerChange::Move { from, target, .. }
+                if from.kind == TabularKind::Table && target.location != from.location =>
+            {
+                Some((from.id, target.location.as_str()))
+            }
+            _ => None,
+        })
+    }
+
+    /// The pointers that must still be as they were read.
+    pub fn expected(&self) -> impl Iterator<Item = &Pointer> {
+        self.changes.iter().filter_map(|change| match change {
+            PointerChange::Create { .. } => None,
+            PointerChange::Move { from, .. } | PointerChange::Rename { from, .. } | PointerChange::Drop { from } => {
+                Some(from)
+            }
+        })
+    }
 }
 
 /// What a pointer is to say.
@@ -60,7 +119,10 @@ pub struct Target {
 impl Target {
     /// What lies there, as the answer of a mutation.
     pub fn answer(&self) -> Answer {
-        Answer::Document { uuid: self.uuid, metadata_location: self.metadata_location.clone() }
+        Answer::Document {
+            uuid: self.uuid,
+            metadata_location: self.metadata_location.clone(),
+        }
     }
 }
 

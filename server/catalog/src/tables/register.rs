@@ -46,20 +46,29 @@ impl Tables {
         warehouse: &Warehouse,
         request: &RegisterTable,
     ) -> Result<Plan> {
-        if self.namespaces.namespace(warehouse.id, &request.ident.namespace).await?.is_none() {
+        if self
+            .namespaces
+            .namespace(warehouse.id, &request.ident.namespace)
+            .await?
+            .is_none()
+        {
             return Err(missing(&request.ident.namespace));
         }
         let present = self.tabulars.find(warehouse, &request.ident).await?;
-        if let Some(taken) = present.as_ref().filter(|p| !request.overwrite || p.kind != TabularKind::Table) {
+        if let Some(taken) = present
+            .as_ref()
+            .filter(|p| !request.overwrite || p.kind != TabularKind::Table)
+        {
             return Err(taken.kind.taken(TabularKind::Table, &request.ident));
         }
         warehouse.place.check(&Location::parse(&request.metadata_location)?)?;
         let document = self.documents.table(warehouse, &request.metadata_location).await?;
         let location = Location::parse(document.metadata.location())?;
-        self.check_location(warehouse, &location, present.as_ref().map(|p| p.id)).await?;
+        self.check_location(warehouse, &location, present.as_ref().map(|p| p.id))
+            .await?;
         let target = Target {
             uuid: document.metadata.uuid(),
-            location: location.as_str().to_owned(),
+            location: location.canonical(),
             metadata_location: request.metadata_location.clone(),
         };
         let answer = target.answer();
@@ -80,8 +89,12 @@ impl Tables {
     /// Every snapshot of the document landed, whoever brought it; a UUID that comes back knows most of its own.
     async fn new_lineage(&self, warehouse: &Warehouse, metadata: &TableMetadata) -> Result<Vec<Landed>> {
         let ids: Vec<i64> = metadata.snapshots().map(Snapshot::id).collect();
-        let known: HashSet<i64> =
-            self.commits.landed(warehouse.id, Some(metadata.uuid()), &ids).await?.into_iter().collect();
+        let known: HashSet<i64> = self
+            .commits
+            .landed(warehouse.id, Some(metadata.uuid()), &ids)
+            .await?
+            .into_iter()
+            .collect();
         let new = metadata.snapshots().filter(|snapshot| !known.contains(&snapshot.id()));
         Ok(new
             .map(|snapshot| Landed {
