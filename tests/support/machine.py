@@ -90,6 +90,14 @@ def jar(name, log):
     return file
 
 
+def fetch(name, log):
+    """Whatever versions.toml has under this name."""
+    if name in VERSIONS["venv"]:
+        venv(name, log)
+    if name in VERSIONS["jar"]:
+        jar(name, log)
+
+
 def maven(arguments, log, bound_s, **options):
     process.run(["mvn", "-B", "-ntp", *arguments], log, bound_s, env=with_java(), **options)
 

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import machine
 import paths
 import postgres
-import process
-import server
 import suites
 from process import Failed
+import server
 
 TAIL_LINES = 60
 
@@ -51,7 +50,7 @@ def main():
 def arguments():
     parser = argparse.ArgumentParser(prog="tests/run", description=__doc__)
     parser.add_argument("--list", action="store_true", help="name the suites and stop")
-    parser.add_argument("--only", metavar="A,B", help="run these suites alone; shell patterns are fine: 'spark-*'")
+    parser.add_argument("--only", metavar="A,B", help="run these suites alone; 'rck' stands for 'rck-*'")
     parser.add_argument("--except", dest="without", metavar="A,B", help="leave these out")
     parser.add_argument("--all", action="store_true", help="run the wide suites too, which take longer")
     parser.add_argument("--binary", metavar="FILE", help="use this frazil and build none")
@@ -73,18 +72,22 @@ def choose(options):
 def matching(patterns):
     named = set()
     for pattern in patterns.split(","):
-        found = fnmatch.filter((suite.name for suite in suites.SUITES), pattern.strip())
+        found = [suite.name for suite in suites.SUITES if fits(suite.name, pattern.strip())]
         if not found:
             sys.exit(f"no suite is named {pattern!r}; see tests/run --list")
         named.update(found)
     return named
 
 
+def fits(name, pattern):
+    return fnmatch.fnmatch(name, pattern) or name.startswith(f"{pattern}-")
+
+
 def run(chosen, binary, report):
     """Cargo's suites and the engines' run beside each other: while one waits for a client, the other has the cores."""
     with open(paths.LOGS / "postgres.log", "w") as log, postgres.running(log) as database:
         bench = suites.Bench(binary or server.built(), database)
-        engines = [suite for suite in chosen if suite.engine]
+        engines = [suite for suite in chosen if suite in suites.ENGINES]
         ahead = threading.Thread(target=fetch_ahead, args=(chosen,), daemon=True)
         ahead.start()
         if not binary:
@@ -94,7 +97,7 @@ def run(chosen, binary, report):
             return
         beside = threading.Thread(target=run_each, args=(engines, bench, report), daemon=True)
         beside.start()
-        run_each([suite for suite in chosen if not suite.engine], bench, report)
+        run_each([suite for suite in chosen if suite in suites.CARGO], bench, report)
         beside.join()
 
 
@@ -108,10 +111,8 @@ def fetch_ahead(chosen):
     with open(paths.LOGS / "fetch.log", "w") as log:
         try:
             for suite in chosen:
-                for name in suite.venvs:
-                    machine.venv(name, log)
-                for name in suite.jars:
-                    machine.jar(name, log)
+                for name in suite.needs:
+                    machine.fetch(name, log)
         except Failed as failure:
             log.write(f"{failure}\n")
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own: fresh data folder, free loopback port, ordinary user, durable as by default."""
+"""A PostgreSQL server of the tests' own: fresh data folder, free loopback port, an ordinary user, durable."""
 
 import contextlib
 import os

@@ -1,6 +1,7 @@
 """Child processes with a time bound and a log, all of them ended when the run ends."""
 
 import atexit
+import contextlib
 import os
 import signal
 import socket
@@ -61,10 +62,8 @@ def run(argv, log, bound_s, **options):
 
 def end_group(child):
     """Ends whatever is left of the child's process group."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     child.wait()
     with _lock:
         _alive.discard(child)

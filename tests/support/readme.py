@@ -13,7 +13,9 @@ import process
 from process import Failed
 from server import refuse_trouble, started, wait_until_ready
 
-BLOCK = re.compile(r"^<!-- runs in: (?P<venv>\S+) -->\n+```(?P<language>\w+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^<!-- runs in: (?P<venv>\S+) -->\n+```(?P<language>\w+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 INTERPRETERS = {"python": ["python", "-c"], "sh": ["bash", "-euo", "pipefail", "-c"]}
 # What the README says, and where a server without settings listens.
 URI = "http://127.0.0.1:8181"

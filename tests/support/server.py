@@ -2,8 +2,8 @@
 
     server.py --store embedded|postgres [--name NAME] [--binary FILE] -- COMMAND...
 
-runs COMMAND against a fresh server, with `{uri}` in its words replaced by the catalog's URI. Starts and stops a PostgreSQL
-server too where the store asks for one.
+runs COMMAND against a fresh server, with `{uri}` in its words replaced by the catalog's URI. Starts and stops a
+PostgreSQL server too where the store asks for one.
 """
 
 import argparse

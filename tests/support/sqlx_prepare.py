@@ -9,11 +9,11 @@ Migrates a fresh database per store and lets the query macros ask it while `carg
 import argparse
 import filecmp
 import os
+import pathlib
 import shutil
 import sqlite3
 import sys
 import tempfile
-import pathlib
 
 import paths
 import postgres

