@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import machine
 import paths
 import postgres
+import server
 import suites
 from process import Failed
-import server
 
 TAIL_LINES = 60
 
