@@ -1,1 +1,125 @@
-//! The catalog's state kept in postgres.
+//! The catalog's state kept in PostgreSQL, 15 and later.
+
+use std::time::Duration;
+
+use catalog::store::StoreError;
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
+use sqlx::{Connection, PgPool, Postgres};
+
+mod columns;
+mod commits;
+mod error;
+mod idempotency;
+mod migrate;
+mod namespaces;
+mod purge;
+mod tabulars;
+mod warehouses;
+
+pub use error::OpenError;
+pub use migrate::MIGRATOR;
+
+use error::aborted;
+
+/// For how long a statement waits for another one's row, as Postgres writes it. Beyond it the statement is aborted.
+const LOCK_TIMEOUT: &str = "5s";
+/// After this a transaction whose client says nothing more is aborted, so that its row locks end.
+const IDLE_IN_TRANSACTION_TIMEOUT: &str = "10s";
+/// After this a client that no longer acknowledges what is sent to it is taken for dead.
+const TCP_USER_TIMEOUT: &str = "15s";
+
+/// What every session has and `migrate` gives to the role too.
+const BOUNDS: [(&str, &str); 3] = [
+    ("lock_timeout", LOCK_TIMEOUT),
+    ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION_TIMEOUT),
+    ("tcp_user_timeout", TCP_USER_TIMEOUT),
+];
+
+/// Begins a transaction of several statements, durable on a synchronous standby too when its COMMIT is acknowledged.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = on";
+
+/// A pooled connection that was idle for longer is asked for a sign of life before it is used.
+const TRUSTED_IDLE: Duration = Duration::from_secs(1);
+
+/// All ports of the catalog over one pool; clones share it.
+#[derive(Debug, Clone)]
+pub struct PostgresStore {
+    pool: PgPool,
+}
+
+impl PostgresStore {
+    /// Connects to `postgres://…` and brings the schema up to date; of several that do so at once, one does and the
+    /// others wait. Requests wait for one of `pool_size` connections for up to `acquire_timeout`.
+    pub async fn connect(url: &str, pool_size: u32, acquire_timeout: Duration) -> Result<Self, OpenError> {
+        migrate::migrate(&url.parse().map_err(OpenError::Connect)?).await?;
+        Self::open(url, pool_size, acquire_timeout).await
+    }
+
+    /// As [`Self::connect`], over a database whose schema somebody else keeps up to date.
+    pub async fn open(url: &str, pool_size: u32, acquire_timeout: Duration) -> Result<Self, OpenError> {
+        let options: PgConnectOptions = url.parse().map_err(OpenError::Connect)?;
+        let pool = PgPoolOptions::new()
+            .max_connections(pool_size)
+            .acquire_timeout(acquire_timeout)
+            .test_before_acquire(false)
+            .before_acquire(|conn, meta| {
+                Box::pin(async move {
+                    if meta.idle_for > TRUSTED_IDLE {
+                        conn.ping().await?;
+                    }
+                    Ok(true)
+                })
+            })
+            .connect_with(session(options))
+            .await
+            .map_err(OpenError::Connect)?;
+        Ok(Self::over(pool))
+    }
+
+    /// Over a pool whose database has the schema of [`MIGRATOR`].
+    pub fn over(pool: PgPool) -> Self {
+        Self { pool }
+    }
+
+    /// Does the database answer?
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        self.acquire().await?.ping().await.map_err(aborted)
+    }
+
+    async fn acquire(&self) -> Result<PoolConnection<Postgres>, StoreError> {
+        self.pool.acquire().await.map_err(aborted)
+    }
+
+    /// A connection of its own, outside of the pool, to whatever is the primary now.
+    async fn fresh(&self) -> Result<PgConnection, StoreError> {
+        PgConnection::connect_with(&self.pool.connect_options())
+            .await
+            .map_err(aborted)
+    }
+}
+
+/// The settings that must hold in every session, whatever the role says.
+fn session(options: PgConnectOptions) -> PgConnectOptions {
+    options.options(BOUNDS).options([
+        ("synchronous_commit", "on"),
+        ("default_transaction_isolation", "read committed"),
+    ])
+}
+
+/// Gives the connection back to the pool, unless its last word is in doubt: then nothing more is sent on it.
+fn give_back<T>(conn: PoolConnection<Postgres>, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
+    if matches!(outcome, Err(StoreError::OutcomeUnknown(_))) {
+        drop(conn.detach());
+    }
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    catalog::store_conformance!(#[sqlx::test(migrator = "crate::MIGRATOR")] (pool: PgPool) {
+        (PostgresStore::over(pool), ())
+    });
+}

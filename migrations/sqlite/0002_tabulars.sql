@@ -1,0 +1,23 @@
+-- Tables and views: one name space, one row each, which is the pointer to the current metadata file.
+
+CREATE TABLE tabular (
+    id                 blob PRIMARY KEY NOT NULL,
+    warehouse_id       blob NOT NULL REFERENCES warehouse (id),
+    namespace_id       blob NOT NULL REFERENCES namespace (id) ON DELETE RESTRICT,
+    name               text NOT NULL,
+    kind               text NOT NULL CHECK (kind IN ('table', 'view')),
+    -- Of the metadata document; `id` is the catalog's own.
+    uuid               blob NOT NULL,
+    location           text NOT NULL,
+    -- The location with one spelling for all aliases of a scheme: the same place is the same text.
+    canonical_location text NOT NULL,
+    metadata_location  text NOT NULL,
+    version            integer NOT NULL,
+    UNIQUE (namespace_id, name)
+) STRICT;
+
+CREATE UNIQUE INDEX tabular_table_uuid ON tabular (warehouse_id, uuid) WHERE kind = 'table';
+CREATE UNIQUE INDEX tabular_view_uuid ON tabular (warehouse_id, uuid) WHERE kind = 'view';
+
+-- Overlaps: equality for what lies above, a range for what lies below. Views own no place.
+CREATE INDEX tabular_place ON tabular (warehouse_id, canonical_location) WHERE kind = 'table';

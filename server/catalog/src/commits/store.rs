@@ -1,0 +1,218 @@
+//! The port through which every pointer moves.
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use crate::idempotency::{Answer, Receipt};
+use crate::ident::{AttemptId, TableIdent, TabularId, WarehouseId};
+use crate::purge::PurgeTask;
+use crate::store::StoreError;
+use crate::tabulars::{Pointer, TabularKind};
+
+/// One attempt to change pointers, all of them or none.
+#[derive(Debug, Clone)]
+pub struct Swap {
+    /// Kept with its outcome in the same transaction; see [`CommitStore::resolve`].
+    pub attempt: AttemptId,
+    pub warehouse: WarehouseId,
+    pub changes: Vec<PointerChange>,
+    /// The answer to keep with the request's `Idempotency-Key`.
+    pub receipt: Option<Receipt>,
+    /// What to delete later because of this change.
+    pub purges: Vec<PurgeTask>,
+    pub at_ms: i64,
+}
+
+#[derive(Debug, Clone)]
+pub enum PointerChange {
+    /// Snapshots that are known of this UUID already (it comes back by a register) stay as they are known.
+    Create {
+        id: TabularId,
+        ident: TableIdent,
+        kind: TabularKind,
+        target: Target,
+        lineage: Vec<Landed>,
+    },
+    /// Valid only while the pointer is still `from`. Where the UUID stays, each snapshot must be new to the lineage,
+    /// else the swap is [`SwapOutcome::SnapshotKnown`]; where it changes, it is as with a create.
+    Move {
+        from: Pointer,
+        target: Target,
+        lineage: Vec<Landed>,
+    },
+    Rename {
+        from: Pointer,
+        to: TableIdent,
+    },
+    Drop {
+        from: Pointer,
+    },
+}
+
+impl PointerChange {
+    /// Does it take a name, a UUID or a place that another change may want too?
+    pub fn takes(&self) -> bool {
+        match self {
+            PointerChange::Create { .. } | PointerChange::Rename { .. } => true,
+            PointerChange::Move { from, target, .. } => !target.stays_at(from),
+            PointerChange::Drop { .. } => false,
+        }
+    }
+}
+
+impl Target {
+    /// Is this the document of the same UUID at the same location, only newer?
+    pub fn stays_at(&self, from: &Pointer) -> bool {
+        self.uuid == from.uuid && self.location == from.location
+    }
+}
+
+impl Swap {
+    /// The changes in the order to write them: what frees a name, a UUID or a place comes before what takes one.
+    pub fn in_order(&self) -> Vec<&PointerChange> {
+        let mut changes: Vec<_> = self.changes.iter().collect();
+        changes.sort_by_key(|change| match change {
+            PointerChange::Drop { .. } => 0,
+            PointerChange::Rename { .. } => 1,
+            PointerChange::Move { .. } => 2,
+            PointerChange::Create { .. } => 3,
+        });
+        changes
+    }
+
+    /// The tables that are new or change their place, with the location that each of them takes. Views own none.
+    pub fn places_taken(&self) -> impl Iterator<Item = (TabularId, &str)> {
+        self.changes.iter().filter_map(|change| match change {
+            PointerChange::Create { id, kind, target, .. } if *kind == TabularKind::Table => {
+                Some((*id, target.location.as_str()))
+            }
+            PointerChange::Move { from, target, .. }
+                if from.kind == TabularKind::Table && target.location != from.location =>
+            {
+                Some((from.id, target.location.as_str()))
+            }
+            _ => None,
+        })
+    }
+
+    /// The pointers that must still be as they were read.
+    pub fn expected(&self) -> impl Iterator<Item = &Pointer> {
+        self.changes.iter().filter_map(|change| match change {
+            PointerChange::Create { .. } => None,
+            PointerChange::Move { from, .. } | PointerChange::Rename { from, .. } | PointerChange::Drop { from } => {
+                Some(from)
+            }
+        })
+    }
+}
+
+/// What a pointer is to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The UUID of the document; only a register with overwrite changes it.
+    pub uuid: Uuid,
+    /// Normal form of the table's location. Tables of a warehouse do not overlap.
+    pub location: String,
+    pub metadata_location: String,
+}
+
+impl Target {
+    /// What lies there, as the answer of a mutation.
+    pub fn answer(&self) -> Answer {
+        Answer::Document {
+            uuid: self.uuid,
+            metadata_location: self.metadata_location.clone(),
+        }
+    }
+}
+
+/// A snapshot that a commit brings to a table; remembered beyond expiry and drop, by table UUID.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landed {
+    pub snapshot_id: i64,
+    pub parent_id: Option<i64>,
+    pub sequence_number: i64,
+    /// The ref that the request put it on; `None` for a staged snapshot and for a register.
+    pub ref_name: Option<String>,
+}
+
+/// What became of a swap. All of these are ordinary answers; only `Applied` changed anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SwapOutcome {
+    Applied,
+    /// A pointer has moved on, or is gone: judge again.
+    Lost,
+    /// The name of a create or rename belongs to somebody.
+    NameTaken {
+        kind: TabularKind,
+        ident: TableIdent,
+    },
+    /// The namespace of a create or rename is gone.
+    NamespaceMissing {
+        ident: TableIdent,
+    },
+    /// The location is another live table's, lies in one, or has one inside.
+    LocationTaken {
+        owner: TableIdent,
+        location: String,
+    },
+    /// The table UUID is live under another name.
+    UuidTaken {
+        owner: TableIdent,
+    },
+    /// One of the snapshots landed meanwhile: judge again.
+    SnapshotKnown,
+    /// The receipt's key was used meanwhile: replay.
+    KeyTaken,
+}
+
+/// What is certain about an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resolution {
+    Committed,
+    /// It did not happen, and can no longer happen.
+    Aborted,
+    /// It is still under way: ask again.
+    Pending,
+}
+
+/// A pointer, and which of the asked snapshots the table has ever taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PointerRead {
+    pub pointer: Option<Pointer>,
+    /// Snapshots of the lineage of the pointer's UUID, expired ones included.
+    pub landed: Vec<i64>,
+}
+
+#[async_trait]
+pub trait CommitStore: Send + Sync + 'static {
+    /// The pointer of that name together with its lineage, in one round trip.
+    async fn read_pointer(
+        &self,
+        warehouse: WarehouseId,
+        ident: &TableIdent,
+        snapshot_ids: &[i64],
+    ) -> Result<PointerRead, StoreError>;
+
+    /// Which of the snapshots any table of the warehouse has ever taken; with `uuid`, that table.
+    async fn landed(
+        &self,
+        warehouse: WarehouseId,
+        uuid: Option<Uuid>,
+        snapshot_ids: &[i64],
+    ) -> Result<Vec<i64>, StoreError>;
+
+    /// A live table other than `except` whose location is `location`, lies in it, or holds it.
+    async fn location_owner(
+        &self,
+        warehouse: WarehouseId,
+        location: &crate::location::Location,
+        except: Option<TabularId>,
+    ) -> Result<Option<(TableIdent, String)>, StoreError>;
+
+    /// Moves the pointers in one transaction, sent once. [`StoreError::OutcomeUnknown`] must be resolved.
+    async fn swap(&self, swap: &Swap) -> Result<SwapOutcome, StoreError>;
+
+    /// Settles an attempt whose outcome is in doubt: after `Aborted` it can no longer commit.
+    async fn resolve(&self, attempt: AttemptId, at_ms: i64) -> Result<Resolution, StoreError>;
+}

@@ -1,0 +1,329 @@
+//! The only door to object storage: every file that the catalog reads, writes or deletes passes through here.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt};
+use metrics::{Gauge, counter, gauge, histogram};
+use moka::future::Cache;
+use object_store::path::Path;
+use object_store::{GetOptions, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use tokio::sync::Semaphore;
+use uuid::Uuid;
+
+mod error;
+mod local;
+mod place;
+mod storage;
+
+pub use error::FileError;
+pub use place::Place;
+pub use storage::{Secret, Storage};
+
+use crate::error::Error;
+use crate::location::Location;
+use storage::StoreKey;
+
+/// Object store clients that are kept, one for each bucket and settings.
+const MAX_CLIENTS: u64 = 256;
+
+/// What a probe reads at most, in bytes.
+const PROBE_LIMIT_BYTES: u64 = 1024;
+
+type Result<T> = std::result::Result<T, FileError>;
+
+/// Bounds of the process.
+#[derive(Debug, Clone, Copy)]
+pub struct FilesOptions {
+    /// Operations on object stores at one time; others wait for their turn.
+    pub max_concurrent_operations: usize,
+}
+
+impl Default for FilesOptions {
+    fn default() -> Self {
+        Self {
+            max_concurrent_operations: 64,
+        }
+    }
+}
+
+/// Reads and writes the files of all warehouses; one for each process.
+///
+/// Every method checks that the location lies in the place, whatever was checked before. Locations are taken as they
+/// stand, without decoding: they reach the file that an engine means by the same text.
+#[derive(Debug)]
+pub struct Files {
+    clients: Cache<StoreKey, Arc<dyn ObjectStore>>,
+    turns: Semaphore,
+}
+
+/// Counts an operation as under way until it ends or is dropped.
+struct InFlight(Gauge);
+
+/// One object in its store.
+struct Object {
+    store: Arc<dyn ObjectStore>,
+    path: Path,
+    location: Location,
+}
+
+impl Files {
+    pub fn new(options: FilesOptions) -> Self {
+        Self {
+            clients: Cache::new(MAX_CLIENTS),
+            turns: Semaphore::new(options.max_concurrent_operations),
+        }
+    }
+
+    /// The whole object, if it has at most `limit_bytes`.
+    pub async fn read(&self, place: &Place, location: &str, limit_bytes: u64) -> Result<Bytes> {
+        self.observed("read", async {
+            self.object(place, location).await?.read(location, limit_bytes).await
+        })
+        .await
+    }
+
+    /// Writes a new object durably; one that is there already is never touched.
+    ///
+    /// After [`FileError::Unavailable`] the object may have been written. A remote store may have written it and lost
+    /// the answer, so that a second try met the first one's object: the same bytes there count as written.
+    pub async fn write_new(&self, place: &Place, location: &str, bytes: Bytes) -> Result<()> {
+        self.observed("write", async {
+            let object = self.object(place, location).await?;
+            match object.put_new(location, bytes.clone()).await {
+                Err(FileError::AlreadyExists { .. }) if object.is_remote() => object.is_ours(location, &bytes).await,
+                result => result,
+            }
+        })
+        .await
+    }
+
+    /// Deletes an object; one that is gone already is no error.
+    pub async fn delete(&self, place: &Place, location: &str) -> Result<()> {
+        self.observed("delete", async {
+            let object = self.object(place, location).await?;
+            let deleted = object.store.delete(&object.path).await;
+            ignore_missing(deleted.map_err(|error| FileError::from_store(location, error)))
+        })
+        .await
+    }
+
+    /// Deletes many objects with as few requests as the store allows; all of them are tried before an error is told.
+    pub async fn delete_all(&self, place: &Place, locations: Vec<Location>) -> Result<()> {
+        let mut by_store: Vec<(Object, Vec<Path>)> = Vec::new();
+        for location in locations {
+            let object = self.object(place, location.as_str()).await?;
+            let path = object.path.clone();
+            match by_store
+                .iter_mut()
+                .find(|(first, _)| Arc::ptr_eq(&first.store, &object.store))
+            {
+                Some((_, paths)) => paths.push(path),
+                None => by_store.push((object, vec![path])),
+            }
+        }
+        let mut result = Ok(());
+        for (first, paths) in by_store {
+            result = result.and(self.observed("delete-many", first.delete_many(paths)).await);
+        }
+        result
+    }
+
+    /// On local files makes the folders that some engines expect to find: `data` and `metadata` below the location.
+    pub async fn prepare_table(&self, place: &Place, location: &Location) -> Result<()> {
+        if location.scheme() != "file" {
+            return Ok(place.check(location)?);
+        }
+        self.observed("prepare", async {
+            place.check(location)?;
+            let folders = [
+                local::path(&location.join("data")),
+                local::path(&location.join("metadata")),
+            ];
+            let made =
+                tokio::task::spawn_blocking(move || folders.iter().try_for_each(|folder| local::create_folder(folder)));
+            let made = made.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+            made.map_err(|error| {
+                let error = object_store::Error::Generic {
+                    store: "local",
+                    source: error.into(),
+                };
+                FileError::from_write(location.as_str(), error)
+            })
+        })
+        .await
+    }
+
+    /// Writes, reads, lists and deletes a small object below the root, so that a wrong setting is told at once and not
+    /// by the first commit. `id` names the object, so that two probes do not meet.
+    pub async fn probe(&self, place: &Place, id: Uuid) -> Result<()> {
+        let folder = place.root.join(&format!("frazil-probe-{id}"));
+        let object = folder.join("object");
+        let bytes = Bytes::from(id.to_string());
+        self.write_new(place, object.as_str(), bytes.clone()).await?;
+        let checked = self.check_probe(place, &object, &bytes).await;
+        let deleted = self.delete(place, object.as_str()).await;
+        if folder.scheme() == "file" {
+            // A folder that is left behind is empty and harms nobody.
+            let _ = tokio::fs::remove_dir(local::path(&folder)).await;
+        }
+        checked.and(deleted)
+    }
+
+    async fn check_probe(&self, place: &Place, object: &Location, bytes: &Bytes) -> Result<()> {
+        let location = object.as_str();
+        let read = self.read(place, location, PROBE_LIMIT_BYTES).await?;
+        let listed = self
+            .observed("list", async { self.object(place, location).await?.is_listed().await })
+            .await?;
+        let overwritten = self
+            .write_new(place, location, Bytes::from_static(b"overwritten"))
+            .await;
+        let fault = match overwritten {
+            _ if read != *bytes => "gives back other bytes than were written",
+            _ if !listed => "does not list what was written",
+            Ok(()) => "overwrites an object that exists: it must support conditional writes (If-None-Match)",
+            Err(FileError::AlreadyExists { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        Err(Error::invalid(format!("the object store of '{}' {fault}", place.root)).into())
+    }
+
+    /// The door: no object of a place is had without this check.
+    async fn object(&self, place: &Place, location: &str) -> Result<Object> {
+        let parsed = Location::parse(location)?;
+        place.check(&parsed)?;
+        let path = Path::parse(parsed.key()).map_err(|error| FileError::from_store(location, error.into()))?;
+        if path.is_root() {
+            return Err(Error::invalid(format!("location '{location}' names a store and no file in it")).into());
+        }
+        let key = StoreKey::of(&parsed, &place.storage);
+        let store = match self.clients.get(&key).await {
+            Some(store) => store,
+            None => {
+                let store = key.connect()?;
+                self.clients.insert(key, store.clone()).await;
+                store
+            }
+        };
+        Ok(Object {
+            store,
+            path,
+            location: parsed,
+        })
+    }
+
+    /// Waits for a turn, then counts and times the operation.
+    async fn observed<T>(&self, operation: &'static str, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let _turn = self.turns.acquire().await.expect("the semaphore is never closed");
+        let _in_flight = InFlight::begin();
+        let begun = Instant::now();
+        let result = work.await;
+        let outcome = result.as_ref().map_or_else(FileError::outcome, |_| "ok");
+        counter!("frazil_files_operations_total", "operation" => operation, "outcome" => outcome).increment(1);
+        histogram!("frazil_files_duration_seconds", "operation" => operation).record(begun.elapsed());
+        result
+    }
+}
+
+impl InFlight {
+    fn begin() -> Self {
+        let gauge = gauge!("frazil_files_in_flight");
+        gauge.increment(1);
+        Self(gauge)
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.decrement(1);
+    }
+}
+
+impl Object {
+    fn is_remote(&self) -> bool {
+        self.location.scheme() != "file"
+    }
+
+    async fn read(&self, location: &str, limit_bytes: u64) -> Result<Bytes> {
+        let object = self.store.get_opts(&self.path, GetOptions::default()).await;
+        let object = object.map_err(|error| FileError::from_store(location, error))?;
+        let size_bytes = object.meta.size;
+        if size_bytes > limit_bytes {
+            return Err(FileError::TooLarge {
+                location: location.to_owned(),
+                size_bytes,
+                limit_bytes,
+            });
+        }
+        object
+            .bytes()
+            .await
+            .map_err(|error| FileError::from_store(location, error))
+    }
+
+    async fn put_new(&self, location: &str, bytes: Bytes) -> Result<()> {
+        let options = PutOptions::from(PutMode::Create);
+        let written = self
+            .store
+            .put_opts(&self.path, PutPayload::from_bytes(bytes), options)
+            .await;
+        written
+            .map(drop)
+            .map_err(|error| FileError::from_write(location, error))
+    }
+
+    /// The store says that the object exists: is it what we wanted to write?
+    async fn is_ours(&self, location: &str, bytes: &Bytes) -> Result<()> {
+        match self.read(location, bytes.len() as u64).await {
+            Ok(found) if found == *bytes => Ok(()),
+            Ok(_) | Err(FileError::TooLarge { .. }) => Err(FileError::AlreadyExists {
+                location: location.to_owned(),
+            }),
+            // S3 also says so while another write or a delete of the same key is under way.
+            Err(FileError::Missing { .. }) => Err(FileError::Unavailable {
+                location: location.to_owned(),
+                source: "the store refused the object as existing, but does not have it".into(),
+            }),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn delete_many(self, paths: Vec<Path>) -> Result<()> {
+        let paths = futures::stream::iter(paths.into_iter().map(Ok)).boxed();
+        let mut results = self.store.delete_stream(paths);
+        let mut first_error = Ok(());
+        while let Some(deleted) = results.next().await {
+            let deleted = deleted
+                .map(drop)
+                .map_err(|error| FileError::from_store(self.location.as_str(), error));
+            first_error = first_error.and(ignore_missing(deleted));
+        }
+        first_error
+    }
+
+    async fn is_listed(&self) -> Result<bool> {
+        let mut listed = self.store.list(self.path.parent().as_ref());
+        while let Some(meta) = listed
+            .try_next()
+            .await
+            .map_err(|error| FileError::from_store(self.location.as_str(), error))?
+        {
+            if meta.location == self.path {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn ignore_missing(result: Result<()>) -> Result<()> {
+    match result {
+        Err(FileError::Missing { .. }) => Ok(()),
+        result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests;

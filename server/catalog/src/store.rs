@@ -1,0 +1,61 @@
+//! What every port has in common: how a store fails, and how a listing is paged.
+
+use crate::commits::store::CommitStore;
+use crate::error::{Error, Kind};
+use crate::idempotency::store::IdempotencyStore;
+use crate::namespaces::store::NamespaceStore;
+use crate::purge::store::PurgeStore;
+use crate::tabulars::TabularStore;
+use crate::warehouses::WarehouseStore;
+
+/// The whole of a backend. Each feature takes only its own port, by upcasting.
+pub trait Store: WarehouseStore + NamespaceStore + TabularStore + CommitStore + IdempotencyStore + PurgeStore {}
+
+impl<S> Store for S where S: WarehouseStore + NamespaceStore + TabularStore + CommitStore + IdempotencyStore + PurgeStore
+{}
+
+type Source = Box<dyn std::error::Error + Send + Sync>;
+
+/// A backend failed. The only question that matters afterwards is whether it certainly did nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The transaction was certainly not committed.
+    #[error("the store refused the transaction")]
+    Aborted(#[source] Source),
+    /// Whether the transaction committed is not known.
+    #[error("the outcome of the transaction is unknown")]
+    OutcomeUnknown(#[source] Source),
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Aborted(source) => Error::new(
+                Kind::Unavailable,
+                "the catalog's database did not take the request; nothing was changed",
+            )
+            .with_source(source),
+            StoreError::OutcomeUnknown(source) => Error::new(
+                Kind::StateUnknown,
+                "the change may or may not have been applied: ask again before repeating it",
+            )
+            .with_source(source),
+        }
+    }
+}
+
+/// A part of a listing in the order of names: keyset paging, so that nothing is lost or doubled beside changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// The last name of the page before; `None` begins at the start.
+    pub after: Option<String>,
+    /// How many names at most; `None` is all of them.
+    pub limit: Option<u32>,
+}
+
+impl Page {
+    pub const ALL: Page = Page {
+        after: None,
+        limit: None,
+    };
+}

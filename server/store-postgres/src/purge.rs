@@ -1,0 +1,93 @@
+//! Background deletion in table `purge`.
+
+use async_trait::async_trait;
+use catalog::ident::{PurgeId, WarehouseId};
+use catalog::purge::store::PurgeStore;
+use catalog::purge::{PurgeJob, PurgeTask};
+use catalog::store::StoreError;
+use sqlx::PgConnection;
+
+use crate::columns::{from_json, json, text};
+use crate::error::committing;
+use crate::warehouses::place;
+use crate::{PostgresStore, give_back};
+
+#[async_trait]
+impl PurgeStore for PostgresStore {
+    async fn claim_purge(&self, now_ms: i64, lease_until_ms: i64) -> Result<Option<PurgeJob>, StoreError> {
+        let mut conn = self.acquire().await?;
+        // A row that another process is just claiming is passed over, not waited for.
+        let claimed = sqlx::query!(
+            "UPDATE purge SET lease_until_ms = $2
+               FROM warehouse
+              WHERE purge.id = (SELECT id FROM purge
+                                 WHERE not_before_ms <= $1 AND (lease_until_ms IS NULL OR lease_until_ms <= $1)
+                                 ORDER BY not_before_ms, id LIMIT 1 FOR UPDATE SKIP LOCKED)
+                AND warehouse.id = purge.warehouse_id
+             RETURNING purge.id, purge.warehouse_id, purge.target, purge.not_before_ms, purge.failures,
+                       warehouse.root, warehouse.allowed, warehouse.storage",
+            now_ms,
+            lease_until_ms
+        )
+        .fetch_optional(&mut *conn)
+        .await
+        .map_err(committing);
+        let Some(row) = give_back(conn, claimed)? else {
+            return Ok(None);
+        };
+        let task = PurgeTask {
+            id: PurgeId(row.id),
+            warehouse: WarehouseId(row.warehouse_id),
+            target: from_json(&row.target)?,
+            not_before_ms: row.not_before_ms,
+        };
+        let place = place(&row.root, &row.allowed, &row.storage)?;
+        Ok(Some(PurgeJob {
+            task,
+            place,
+            failures: row.failures,
+        }))
+    }
+
+    async fn finish_purge(&self, id: PurgeId) -> Result<(), StoreError> {
+        let mut conn = self.acquire().await?;
+        // Whoever lost the lease may come second: no row is as good as one.
+        let deleted = sqlx::query!("DELETE FROM purge WHERE id = $1", id.0)
+            .execute(&mut *conn)
+            .await
+            .map_err(committing);
+        give_back(conn, deleted).map(|_| ())
+    }
+
+    async fn postpone_purge(&self, id: PurgeId, not_before_ms: i64, error: &str) -> Result<(), StoreError> {
+        let mut conn = self.acquire().await?;
+        let postponed = sqlx::query!(
+            "UPDATE purge
+                SET not_before_ms = $2, lease_until_ms = NULL, failures = failures + 1, last_error = $3
+              WHERE id = $1",
+            id.0,
+            not_before_ms,
+            text(error)
+        )
+        .execute(&mut *conn)
+        .await
+        .map_err(committing);
+        give_back(conn, postponed).map(|_| ())
+    }
+}
+
+/// Writes the tasks within the caller's transaction.
+pub(crate) async fn insert(conn: &mut PgConnection, tasks: &[PurgeTask]) -> Result<(), sqlx::Error> {
+    for task in tasks {
+        sqlx::query!(
+            "INSERT INTO purge (id, warehouse_id, target, not_before_ms) VALUES ($1, $2, $3, $4)",
+            task.id.0,
+            task.warehouse.0,
+            json(&task.target),
+            task.not_before_ms
+        )
+        .execute(&mut *conn)
+        .await?;
+    }
+    Ok(())
+}
