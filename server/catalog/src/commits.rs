@@ -1,4 +1,258 @@
-//! The story of a commit.
+//! The story of a commit: what landed before is answered, what still fits is applied, written and swapped in.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::commits::draft::Drafts;
+use crate::commits::known::{Evidence, Landing, landing};
+use crate::commits::request::CommitRequest;
+use crate::commits::store::{CommitStore, PointerRead, Swap, SwapOutcome};
+use crate::commits::swap::{Swapper, certainly_lost, refusal};
+use crate::context::RequestContext;
+use crate::error::{Error, Kind, Result};
+use crate::idempotency::{Answer, Answered, Mutations, Ran, Receipt, Ticket};
+use crate::ident::{AttemptId, TableIdent};
+use crate::store::Store;
+use crate::tables::{Loaded, Tables};
+use crate::tabulars::TabularKind;
+use crate::warehouses::Warehouse;
+
+mod draft;
+pub mod known;
 pub mod overlap;
+pub mod request;
+pub mod requirements;
+mod sanity;
 pub mod store;
+pub mod swap;
+
+/// Bounds of a commit, from the configuration.
+#[derive(Debug, Clone)]
+pub struct CommitOptions {
+    /// How long a metadata file that fell out of the log still lies, for replicas that just read the pointer.
+    pub metadata_delete_grace_ms: i64,
+}
+
+/// Commits to tables, one or several at once.
+#[derive(Clone)]
+pub struct Commits {
+    store: Arc<dyn CommitStore>,
+    swapper: Swapper,
+    tables: Tables,
+    mutations: Mutations,
+    options: CommitOptions,
+}
+
+/// A request for one table, with the pointer as it was last read.
+struct Change {
+    ident: TableIdent,
+    request: CommitRequest,
+    read: PointerRead,
+}
+
+impl Commits {
+    pub fn new(store: Arc<dyn Store>, tables: Tables, mutations: Mutations, options: CommitOptions) -> Self {
+        Self {
+            swapper: Swapper::new(store.clone()),
+            store,
+            tables,
+            mutations,
+            options,
+        }
+    }
+
+    /// Commits to one table, or makes it with its first commit, and answers with the metadata as it then is.
+    pub async fn commit(
+        &self,
+        ctx: &RequestContext,
+        warehouse: &Arc<Warehouse>,
+        ident: TableIdent,
+        request: CommitRequest,
+    ) -> Result<Loaded> {
+        let answered = self.land(ctx, warehouse, vec![(ident.clone(), request)]).await?;
+        self.tables.answered(warehouse, &ident, answered).await
+    }
+
+    /// Commits to several tables: all of them or none.
+    pub async fn transact(
+        &self,
+        ctx: &RequestContext,
+        warehouse: &Arc<Warehouse>,
+        requests: Vec<(TableIdent, CommitRequest)>,
+    ) -> Result<()> {
+        self.land(ctx, warehouse, requests).await.map(|_| ())
+    }
+
+    async fn land(
+        &self,
+        ctx: &RequestContext,
+        warehouse: &Arc<Warehouse>,
+        requests: Vec<(TableIdent, CommitRequest)>,
+    ) -> Result<Answered> {
+        let mut changes = Vec::with_capacity(requests.len());
+        for (ident, request) in requests {
+            let read = self
+                .store
+                .read_pointer(warehouse.id, &ident, request.snapshot_ids())
+                .await?;
+            changes.push(Change { ident, request, read });
+        }
+        // Before any refusal: a 4xx for what landed would make clients delete live files.
+        if self.landed_before(warehouse, &changes).await? {
+            return Ok(Answered {
+                answer: current(&changes),
+                replayed: true,
+            });
+        }
+        for change in &mut changes {
+            change.request.take_fault()?;
+        }
+        let (this, warehouse, context) = (self.clone(), warehouse.clone(), ctx.clone());
+        let warehouse_id = warehouse.id;
+        let run = async move |ticket| this.run(&context, &warehouse, changes, ticket).await;
+        self.mutations.once(ctx, warehouse_id, run).await
+    }
+
+    /// Judges, writes and swaps, again and again while others are quicker and the request still fits.
+    async fn run(
+        &self,
+        ctx: &RequestContext,
+        warehouse: &Arc<Warehouse>,
+        mut changes: Vec<Change>,
+        ticket: Ticket,
+    ) -> Result<Ran> {
+        loop {
+            let drafts = self.draft(ctx, warehouse, &changes).await?;
+            if drafts.change_nothing() {
+                return Ok(Ran::Unchanged(current(&changes)));
+            }
+            let answer = drafts.answer();
+            match self
+                .write_and_swap(ctx, warehouse, drafts, ticket.receipt(answer.clone()))
+                .await?
+            {
+                SwapOutcome::Applied => return Ok(Ran::Done(answer)),
+                SwapOutcome::KeyTaken => return Ok(Ran::KeyTaken),
+                SwapOutcome::Lost | SwapOutcome::SnapshotKnown => {}
+                refused => return Err(refusal(refused)),
+            }
+            if ctx.time_left().is_zero() {
+                return Err(Error::conflict(
+                    "the table moved on faster than this commit could follow; nothing was changed",
+                ));
+            }
+            self.read_again(warehouse, &mut changes).await?;
+            if self.landed_before(warehouse, &changes).await? {
+                return Ok(Ran::Unchanged(current(&changes)));
+            }
+        }
+    }
+
+    /// Writes the new metadata files, then moves all pointers in one transaction.
+    async fn write_and_swap(
+        &self,
+        ctx: &RequestContext,
+        warehouse: &Arc<Warehouse>,
+        drafts: Drafts,
+        receipt: Option<Receipt>,
+    ) -> Result<SwapOutcome> {
+        let mut written = Vec::with_capacity(drafts.len());
+        for draft in drafts.iter() {
+            if let Some((location, document)) = draft.file() {
+                if let Err(error) = self.tables.documents.write_new(warehouse, location, document).await {
+                    self.discard(warehouse, &written).await;
+                    return Err(error.into());
+                }
+                written.push(location.to_owned());
+            }
+        }
+        let swap = Swap {
+            attempt: AttemptId(ctx.new_id()),
+            warehouse: warehouse.id,
+            changes: drafts.pointer_changes(),
+            receipt,
+            purges: drafts.purges(ctx, warehouse, self.options.metadata_delete_grace_ms),
+            at_ms: ctx.now_ms(),
+        };
+        let outcome = self.swapper.swap(ctx, &swap).await;
+        if certainly_lost(&outcome) {
+            self.discard(warehouse, &written).await;
+        } else if outcome.is_ok() {
+            drafts.publish(&self.tables.documents, warehouse).await;
+        }
+        outcome
+    }
+
+    async fn discard(&self, warehouse: &Warehouse, written: &[String]) {
+        for location in written {
+            self.tables.documents.discard(warehouse, location).await;
+        }
+    }
+
+    async fn read_again(&self, warehouse: &Warehouse, changes: &mut [Change]) -> Result<()> {
+        for change in changes {
+            change.read = self
+                .store
+                .read_pointer(warehouse.id, &change.ident, change.request.snapshot_ids())
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Whether the whole request landed before. In doubt, nothing may be applied and nothing refused.
+    async fn landed_before(&self, warehouse: &Warehouse, changes: &[Change]) -> Result<bool> {
+        let mut parts = Vec::with_capacity(changes.len());
+        for change in changes {
+            parts.push(self.evidence(warehouse, change).await?);
+        }
+        match landing(&parts) {
+            Landing::New => Ok(false),
+            Landing::Before => Ok(true),
+            Landing::InDoubt => Err(Error::new(
+                Kind::StateUnknown,
+                "some of these snapshots landed before, or in a table that is gone: nothing was applied now; look before you delete",
+            )),
+        }
+    }
+
+    async fn evidence(&self, warehouse: &Warehouse, change: &Change) -> Result<Evidence> {
+        let ids = change.request.snapshot_ids();
+        let evidence = |landed_here, landed_elsewhere| Evidence {
+            added: ids.len(),
+            landed_here,
+            landed_elsewhere,
+        };
+        if ids.is_empty() {
+            return Ok(evidence(0, 0));
+        }
+        let asserted = change.request.asserted_uuid();
+        match &change.read.pointer {
+            Some(pointer) if pointer.kind == TabularKind::Table && asserted.is_none_or(|uuid| uuid == pointer.uuid) => {
+                let known = ids.iter().filter(|id| change.read.landed.contains(id)).count();
+                Ok(evidence(known, 0))
+            }
+            // The name means another table by now, or none: what the client committed to is found by its UUID.
+            _ => Ok(evidence(0, self.store.landed(warehouse.id, asserted, ids).await?.len())),
+        }
+    }
+}
+
+/// The metadata as it is now: a transaction answers with nothing.
+fn current(changes: &[Change]) -> Answer {
+    match changes {
+        [
+            Change {
+                read: PointerRead {
+                    pointer: Some(pointer), ..
+                },
+                ..
+            },
+        ] => pointer.answer(),
+        _ => Answer::Empty,
+    }
+}
+
+/// What `GET /v1/config` tells about commits.
+pub fn config_defaults(deadline_ms: u64) -> BTreeMap<String, String> {
+    BTreeMap::from([("frazil.commit-deadline-ms".to_owned(), deadline_ms.to_string())])
+}

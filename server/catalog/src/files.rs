@@ -103,13 +103,8 @@ impl Files {
     pub async fn delete(&self, place: &Place, location: &str) -> Result<()> {
         self.observed("delete", async {
             let object = self.object(place, location).await?;
-            ignore_missing(
-                object
-                    .store
-                    .delete(&object.path)
-                    .await
-                    .map_err(|e| FileError::from_store(location, e)),
-            )
+            let deleted = object.store.delete(&object.path).await;
+            ignore_missing(deleted.map_err(|error| FileError::from_store(location, error)))
         })
         .await
     }
@@ -128,10 +123,11 @@ impl Files {
                 None => by_store.push((object, vec![path])),
             }
         }
+        let mut result = Ok(());
         for (first, paths) in by_store {
-            self.observed("delete-many", first.delete_many(paths)).await?;
+            result = result.and(self.observed("delete-many", first.delete_many(paths)).await);
         }
-        Ok(())
+        result
     }
 
     /// On local files makes the folders that some engines expect to find: `data` and `metadata` below the location.

@@ -63,6 +63,14 @@ pub struct Receipt {
     pub at_ms: i64,
 }
 
+/// An answer, and whether it was given before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answered {
+    pub answer: Answer,
+    /// It was kept with the request's key, and the catalog may have moved on since.
+    pub replayed: bool,
+}
+
 /// What one run of a mutation came to.
 pub enum Ran {
     /// The answer, and, where there is a key, its receipt was written in the same transaction.
@@ -77,7 +85,7 @@ pub enum Ran {
 #[derive(Clone)]
 pub struct Ticket {
     warehouse: WarehouseId,
-    key: Option<crate::idempotency::IdempotencyKey>,
+    key: Option<IdempotencyKey>,
     at_ms: i64,
 }
 
@@ -94,11 +102,17 @@ impl Ticket {
     }
 }
 
+/// A key in its warehouse.
+type Place = (WarehouseId, Uuid);
+
+/// Held by the request with that key that runs; the others wait for it.
+type Turn = Arc<tokio::sync::Mutex<()>>;
+
 /// The door that every mutation goes through.
 #[derive(Clone)]
 pub struct Mutations {
     store: Arc<dyn IdempotencyStore>,
-    in_flight: Arc<Mutex<HashMap<(WarehouseId, Uuid), Arc<tokio::sync::Mutex<()>>>>>,
+    in_flight: Arc<Mutex<HashMap<Place, Turn>>>,
     running: TaskTracker,
 }
 
@@ -112,7 +126,7 @@ impl Mutations {
     }
 
     /// Runs `mutate` once for the request's key, detached from the client's connection, or replays its answer.
-    pub async fn once<F, Fut>(&self, ctx: &RequestContext, warehouse: WarehouseId, mutate: F) -> Result<Answer>
+    pub async fn once<F, Fut>(&self, ctx: &RequestContext, warehouse: WarehouseId, mutate: F) -> Result<Answered>
     where
         F: FnOnce(Ticket) -> Fut + Send + 'static,
         Fut: Future<Output = Result<Ran>> + Send,
@@ -136,7 +150,7 @@ impl Mutations {
         })
     }
 
-    async fn once_per_key<F, Fut>(&self, bound: IdempotencyKey, ticket: Ticket, mutate: F) -> Result<Answer>
+    async fn once_per_key<F, Fut>(&self, bound: IdempotencyKey, ticket: Ticket, mutate: F) -> Result<Answered>
     where
         F: FnOnce(Ticket) -> Fut,
         Fut: Future<Output = Result<Ran>>,
@@ -151,7 +165,7 @@ impl Mutations {
         answer
     }
 
-    async fn run_or_replay<F, Fut>(&self, bound: &IdempotencyKey, ticket: Ticket, mutate: F) -> Result<Answer>
+    async fn run_or_replay<F, Fut>(&self, bound: &IdempotencyKey, ticket: Ticket, mutate: F) -> Result<Answered>
     where
         F: FnOnce(Ticket) -> Fut,
         Fut: Future<Output = Result<Ran>>,
@@ -160,7 +174,7 @@ impl Mutations {
             return replay(receipt, bound);
         }
         let unwritten = match mutate(ticket.clone()).await {
-            Ok(Ran::Done(answer)) => return Ok(answer),
+            Ok(Ran::Done(answer)) => return Ok(now(answer)),
             Ok(Ran::KeyTaken) => None,
             Ok(Ran::Unchanged(answer)) => ticket.receipt(answer),
             Err(error) if error.kind().is_deterministic() => ticket.receipt(Answer::Refused {
@@ -172,7 +186,7 @@ impl Mutations {
         if let Some(receipt) = unwritten
             && self.store.keep(&receipt).await? == Kept::Kept
         {
-            return replay(receipt, bound);
+            return replay(receipt, bound).map(|replayed| now(replayed.answer));
         }
         match self.store.receipt(ticket.warehouse, bound.key).await? {
             Some(receipt) => replay(receipt, bound),
@@ -183,27 +197,18 @@ impl Mutations {
         }
     }
 
-    /// The answer kept with the request's key, without running anything.
-    pub async fn replayed(&self, ctx: &RequestContext, warehouse: WarehouseId) -> Result<Option<Answer>> {
-        let Some(bound) = &ctx.idempotency else { return Ok(None) };
-        match self.store.receipt(warehouse, bound.key).await? {
-            Some(receipt) => replay(receipt, bound).map(Some),
-            None => Ok(None),
-        }
-    }
-
     /// Forgets what nobody may ask for any more.
     pub async fn forget_expired(&self, now_ms: i64) -> Result<u64> {
         let kept_ms = i64::try_from((LIFETIME + GRACE).as_millis()).expect("minutes fit into i64");
         Ok(self.store.forget_receipts(now_ms - kept_ms, FORGET_MAX).await?)
     }
 
-    fn turn(&self, place: (WarehouseId, Uuid)) -> Arc<tokio::sync::Mutex<()>> {
+    fn turn(&self, place: Place) -> Turn {
         let mut in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
         in_flight.entry(place).or_default().clone()
     }
 
-    fn leave(&self, place: (WarehouseId, Uuid), turn: Arc<tokio::sync::Mutex<()>>) {
+    fn leave(&self, place: Place, turn: Turn) {
         let mut in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
         drop(turn);
         if in_flight.get(&place).is_some_and(|turn| Arc::strong_count(turn) == 1) {
@@ -212,15 +217,22 @@ impl Mutations {
     }
 }
 
-fn finish(ran: Ran) -> Result<Answer> {
+fn now(answer: Answer) -> Answered {
+    Answered {
+        answer,
+        replayed: false,
+    }
+}
+
+fn finish(ran: Ran) -> Result<Answered> {
     match ran {
-        Ran::Done(answer) | Ran::Unchanged(answer) => Ok(answer),
+        Ran::Done(answer) | Ran::Unchanged(answer) => Ok(now(answer)),
         Ran::KeyTaken => Err(Error::new(Kind::Internal, "a request without a key met a key")),
     }
 }
 
 /// The kept answer, if the key was used for this very request.
-fn replay(receipt: Receipt, bound: &IdempotencyKey) -> Result<Answer> {
+fn replay(receipt: Receipt, bound: &IdempotencyKey) -> Result<Answered> {
     if receipt.binding != bound.binding {
         return Err(Error::unprocessable(
             "this Idempotency-Key was used for another request: send each new request with a key of its own",
@@ -228,6 +240,6 @@ fn replay(receipt: Receipt, bound: &IdempotencyKey) -> Result<Answer> {
     }
     match receipt.answer {
         Answer::Refused { kind, message } => Err(Error::new(kind, message)),
-        answer => Ok(answer),
+        answer => Ok(Answered { answer, replayed: true }),
     }
 }

@@ -82,7 +82,7 @@ fn encode(name: &str) -> String {
 fn decode(token: &str) -> Result<String> {
     let wrong = || Error::invalid("pageToken is not one that this catalog gave out");
     let digits = token.as_bytes();
-    if digits.len() % 2 != 0 || !token.is_ascii() {
+    if !digits.len().is_multiple_of(2) || !token.is_ascii() {
         return Err(wrong());
     }
     let byte = |pair: &[u8]| {

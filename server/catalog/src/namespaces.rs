@@ -90,7 +90,7 @@ impl Namespaces {
         page: &PageRequest,
     ) -> Result<Listing<NamespaceIdent>> {
         let names = self.store.list_namespaces(warehouse.id, parent, &page.probe()?).await?;
-        let names = names.ok_or_else(|| parent.map_or_else(|| missing_top(), missing))?;
+        let names = names.ok_or_else(|| parent.map_or_else(missing_top, missing))?;
         let levels = |name: String| [parent.map_or(&[][..], |p| p.levels()), &[name]].concat();
         page.cut(names).try_map(|name| NamespaceIdent::new(levels(name)))
     }
@@ -127,7 +127,7 @@ impl Namespaces {
                 }
             }
         });
-        from_body(answer.await?)
+        from_body(answer.await?.answer)
     }
 
     pub async fn update_properties(
@@ -154,7 +154,7 @@ impl Namespaces {
                 NamespaceUpdated::KeyTaken => Ok(Ran::KeyTaken),
             }
         });
-        from_body(answer.await?)
+        from_body(answer.await?.answer)
     }
 
     pub async fn drop(&self, ctx: &RequestContext, warehouse: &Warehouse, ident: NamespaceIdent) -> Result<()> {

@@ -1,13 +1,23 @@
-//! What tables and views share: one name space, a pointer to the current metadata file, and listings.
+//! What tables and views share: one name space, a pointer to the current metadata file, listings and renames.
 
 use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use crate::error::{Error, Kind};
-use crate::ident::{NamespaceIdent, TableIdent, TabularId, WarehouseId};
-use crate::store::{Page, StoreError};
+use crate::commits::store::{PointerChange, Swap, SwapOutcome};
+use crate::commits::swap::{Swapper, certainly_lost, refusal};
+use crate::context::RequestContext;
+use crate::documents::Documents;
+use crate::error::{Error, Kind, Result};
+use crate::idempotency::{Answer, Answered, Mutations, Ran, Ticket};
+use crate::ident::{AttemptId, NamespaceIdent, TableIdent, TabularId, WarehouseId};
+use crate::listing::{Listing, PageRequest};
+use crate::purge::PurgeTask;
+use crate::store::{Page, Store, StoreError};
+use crate::warehouses::Warehouse;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TabularKind {
@@ -71,6 +81,16 @@ pub struct Pointer {
     pub version: i64,
 }
 
+impl Pointer {
+    /// What lies here, as the answer of a mutation.
+    pub fn answer(&self) -> Answer {
+        Answer::Document {
+            uuid: self.uuid,
+            metadata_location: self.metadata_location.clone(),
+        }
+    }
+}
+
 #[async_trait]
 pub trait TabularStore: Send + Sync + 'static {
     /// The table or view of that name, whichever it is.
@@ -84,4 +104,168 @@ pub trait TabularStore: Send + Sync + 'static {
         kind: TabularKind,
         page: &Page,
     ) -> Result<Option<Vec<String>>, StoreError>;
+}
+
+/// One change of one pointer, as planned from the pointer as it was read.
+pub struct Plan {
+    /// `None`: what is asked for is there already.
+    pub change: Option<PointerChange>,
+    pub answer: Answer,
+    pub purges: Vec<PurgeTask>,
+    /// A metadata file made for this change alone, to be deleted if it certainly fails.
+    pub written: Option<String>,
+}
+
+impl Plan {
+    pub fn new(change: PointerChange, answer: Answer) -> Self {
+        Self {
+            change: Some(change),
+            answer,
+            purges: Vec::new(),
+            written: None,
+        }
+    }
+
+    /// Answers with what is there, and changes nothing.
+    pub fn unchanged(pointer: &Pointer) -> Self {
+        Self {
+            change: None,
+            answer: pointer.answer(),
+            purges: Vec::new(),
+            written: None,
+        }
+    }
+}
+
+/// What tables and views do alike.
+#[derive(Clone)]
+pub struct Tabulars {
+    store: Arc<dyn TabularStore>,
+    swapper: Swapper,
+    documents: Documents,
+    mutations: Mutations,
+}
+
+impl Tabulars {
+    pub fn new(store: Arc<dyn Store>, documents: Documents, mutations: Mutations) -> Self {
+        Self {
+            swapper: Swapper::new(store.clone()),
+            store,
+            documents,
+            mutations,
+        }
+    }
+
+    pub async fn list(
+        &self,
+        warehouse: &Warehouse,
+        kind: TabularKind,
+        namespace: &NamespaceIdent,
+        page: &PageRequest,
+    ) -> Result<Listing<TableIdent>> {
+        let names = self
+            .store
+            .list_tabulars(warehouse.id, namespace, kind, &page.probe()?)
+            .await?;
+        let names = names.ok_or_else(|| crate::namespaces::missing(namespace))?;
+        page.cut(names)
+            .try_map(|name| Ok(TableIdent::new(namespace.clone(), name)))
+    }
+
+    /// Whatever has that name.
+    pub async fn find(&self, warehouse: &Warehouse, ident: &TableIdent) -> Result<Option<Pointer>> {
+        Ok(self.store.pointer(warehouse.id, ident).await?)
+    }
+
+    /// The pointer of a table or view; the other kind of that name does not count.
+    pub async fn pointer(&self, warehouse: &Warehouse, kind: TabularKind, ident: &TableIdent) -> Result<Pointer> {
+        let found = self
+            .find(warehouse, ident)
+            .await?
+            .filter(|pointer| pointer.kind == kind);
+        found.ok_or_else(|| kind.missing(ident))
+    }
+
+    /// Changes one pointer: plans from what is there, swaps, and plans again while others are quicker.
+    pub async fn change<F, Fut>(&self, ctx: &RequestContext, warehouse: &Arc<Warehouse>, plan: F) -> Result<Answered>
+    where
+        F: Fn(RequestContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Plan>> + Send,
+    {
+        let (this, home, context) = (self.clone(), warehouse.clone(), ctx.clone());
+        let run = async move |ticket: Ticket| loop {
+            let mut planned = plan(context.clone()).await?;
+            let answer = planned.answer.clone();
+            let Some(change) = planned.change.take() else {
+                return Ok(Ran::Unchanged(answer));
+            };
+            match this.swap(&context, &home, (change, planned), &ticket).await? {
+                SwapOutcome::Applied => return Ok(Ran::Done(answer)),
+                SwapOutcome::KeyTaken => return Ok(Ran::KeyTaken),
+                SwapOutcome::Lost | SwapOutcome::SnapshotKnown if context.time_left().is_zero() => {
+                    return Err(Error::new(
+                        Kind::Unavailable,
+                        "others kept changing it; nothing was changed",
+                    ));
+                }
+                SwapOutcome::Lost | SwapOutcome::SnapshotKnown => {}
+                refused => return Err(refusal(refused)),
+            }
+        };
+        self.mutations.once(ctx, warehouse.id, run).await
+    }
+
+    async fn swap(
+        &self,
+        ctx: &RequestContext,
+        warehouse: &Warehouse,
+        (change, planned): (PointerChange, Plan),
+        ticket: &Ticket,
+    ) -> Result<SwapOutcome> {
+        let swap = Swap {
+            attempt: AttemptId(ctx.new_id()),
+            warehouse: warehouse.id,
+            changes: vec![change],
+            receipt: ticket.receipt(planned.answer),
+            purges: planned.purges,
+            at_ms: ctx.now_ms(),
+        };
+        let outcome = self.swapper.swap(ctx, &swap).await;
+        if let Some(written) = planned.written
+            && certainly_lost(&outcome)
+        {
+            self.documents.discard(warehouse, &written).await;
+        }
+        outcome
+    }
+
+    /// Gives a table or view another name; its own name again changes nothing.
+    pub async fn rename(
+        &self,
+        ctx: &RequestContext,
+        warehouse: &Arc<Warehouse>,
+        kind: TabularKind,
+        (from, to): (TableIdent, TableIdent),
+    ) -> Result<()> {
+        crate::namespaces::check_part("the new name", &to.name)?;
+        let (this, home) = (self.clone(), warehouse.clone());
+        let plan = move |_| {
+            let (this, home, source, to) = (this.clone(), home.clone(), from.clone(), to.clone());
+            async move {
+                let from = this.pointer(&home, kind, &source).await?;
+                if let Some(taken) = this.find(&home, &to).await?.filter(|found| found.id != from.id) {
+                    let message = format!("Cannot rename {source} to {to}. {} already exists", taken.kind);
+                    return Err(Error::new(Kind::AlreadyExists, message));
+                }
+                if source == to {
+                    return Ok(Plan {
+                        answer: Answer::Empty,
+                        ..Plan::unchanged(&from)
+                    });
+                }
+                Ok(Plan::new(PointerChange::Rename { from, to }, Answer::Empty))
+            }
+        };
+        self.change(ctx, warehouse, plan).await.map(|_| ())
+    }
 }

@@ -92,6 +92,12 @@ impl Warehouses {
         }
     }
 
+    /// Fails where the store does not answer.
+    pub async fn check(&self) -> Result<()> {
+        self.store.warehouses(1).await?;
+        Ok(())
+    }
+
     /// Makes `warehouse` where the database holds none at all; with racing replicas one of them does.
     pub async fn create_first(&self, warehouse: Warehouse, at_ms: i64) -> Result<()> {
         if self.store.warehouses(1).await?.is_empty() {

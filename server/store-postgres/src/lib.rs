@@ -54,8 +54,13 @@ impl PostgresStore {
     /// Connects to `postgres://…` and brings the schema up to date; of several that do so at once, one does and the
     /// others wait. Requests wait for one of `pool_size` connections for up to `acquire_timeout`.
     pub async fn connect(url: &str, pool_size: u32, acquire_timeout: Duration) -> Result<Self, OpenError> {
+        migrate::migrate(&url.parse().map_err(OpenError::Connect)?).await?;
+        Self::open(url, pool_size, acquire_timeout).await
+    }
+
+    /// As [`Self::connect`], over a database whose schema somebody else keeps up to date.
+    pub async fn open(url: &str, pool_size: u32, acquire_timeout: Duration) -> Result<Self, OpenError> {
         let options: PgConnectOptions = url.parse().map_err(OpenError::Connect)?;
-        migrate::migrate(&options).await?;
         let pool = PgPoolOptions::new()
             .max_connections(pool_size)
             .acquire_timeout(acquire_timeout)

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use crate::idempotency::Receipt;
+use crate::idempotency::{Answer, Receipt};
 use crate::ident::{AttemptId, TableIdent, TabularId, WarehouseId};
 use crate::purge::PurgeTask;
 use crate::store::StoreError;
@@ -114,6 +114,16 @@ pub struct Target {
     /// Normal form of the table's location. Tables of a warehouse do not overlap.
     pub location: String,
     pub metadata_location: String,
+}
+
+impl Target {
+    /// What lies there, as the answer of a mutation.
+    pub fn answer(&self) -> Answer {
+        Answer::Document {
+            uuid: self.uuid,
+            metadata_location: self.metadata_location.clone(),
+        }
+    }
 }
 
 /// A snapshot that a commit brings to a table; remembered beyond expiry and drop, by table UUID.

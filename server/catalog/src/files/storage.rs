@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use object_store::aws::{AmazonS3Builder, S3ConditionalPut};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, S3ConditionalPut};
 use object_store::local::LocalFileSystem;
 use object_store::{ClientOptions, ObjectStore, RetryConfig};
 use serde::{Deserialize, Serialize};
@@ -114,8 +114,9 @@ fn s3_builder(bucket: &str, storage: &Storage) -> Result<AmazonS3Builder> {
     if let Some(region) = &storage.region {
         builder = builder.with_region(region);
     }
-    if let Some(endpoint) = &storage.endpoint {
-        builder = builder.with_endpoint(bucket_endpoint(endpoint, bucket, storage.path_style)?);
+    let environment = || builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
+    if let Some(endpoint) = storage.endpoint.clone().or_else(environment) {
+        builder = builder.with_endpoint(bucket_endpoint(&endpoint, bucket, storage.path_style)?);
     }
     Ok(builder)
 }
@@ -155,8 +156,6 @@ fn bucket_endpoint(endpoint: &str, bucket: &str, path_style: bool) -> Result<Str
 
 #[cfg(test)]
 mod tests {
-    use object_store::aws::AmazonS3ConfigKey;
-
     use super::*;
 
     fn keys() -> Storage {

@@ -1,0 +1,48 @@
+# The recipes of everyday work; `just` lists them.
+
+_default:
+    @just --list --unsorted
+
+# A catalog on SQLite and local files below ./frazil-data; nothing else is needed
+run *ARGS:
+    cargo run --release -- {{ARGS}}
+
+# What can be judged without running anything: format, lints, dependencies, checked SQL, OpenAPI document
+check:
+    tests/run --only fmt,clippy,deny,sqlx,openapi
+
+# Everything that fits in 35 minutes on two cores; see tests/run --list
+test *ARGS:
+    tests/run {{ARGS}}
+
+# The Rust tests, against a PostgreSQL server made for them
+test-postgres:
+    tests/run --only unit
+
+# The stock clients: Iceberg's compatibility kit, PyIceberg, Spark, schemathesis, the README's snippets
+engines:
+    tests/run --only rck,pyiceberg,spark,schemathesis,readme
+
+# Write the stores' .sqlx folders anew, from freshly migrated databases
+prepare:
+    python3 tests/support/sqlx_prepare.py --write
+
+# Write openapi/frazil.yaml anew, from the code
+openapi:
+    cargo run --quiet -- openapi > target/frazil.yaml
+    mv target/frazil.yaml openapi/frazil.yaml
+
+# Begin a migration of both stores; each file says why in a comment
+migration NAME:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    for engine in postgres sqlite; do
+        last=$(ls migrations/$engine | sort | tail -n 1)
+        file=migrations/$engine/$(printf '%04d' $((10#${last%%_*} + 1)))_{{NAME}}.sql
+        echo "-- Why: " > "$file"
+        echo "$file"
+    done
+
+# Criterion benches of the metadata document
+bench *ARGS:
+    cargo bench -p catalog {{ARGS}}

@@ -1,0 +1,120 @@
+//! The only code that moves a pointer, and that finds out what became of a move whose answer was lost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::commits::store::{CommitStore, Resolution, Swap, SwapOutcome};
+use crate::context::{Clock, RequestContext};
+use crate::error::{Error, Kind, Result};
+use crate::ident::{AttemptId, TableIdent};
+use crate::store::StoreError;
+
+/// Between two questions for the outcome of an attempt.
+const ASK_AGAIN_MIN: Duration = Duration::from_millis(100);
+const ASK_AGAIN_MAX: Duration = Duration::from_secs(30);
+
+/// Moves pointers.
+#[derive(Clone)]
+pub struct Swapper {
+    store: Arc<dyn CommitStore>,
+}
+
+impl Swapper {
+    pub fn new(store: Arc<dyn CommitStore>) -> Self {
+        Self { store }
+    }
+
+    /// Moves the pointers, all or none. An error of kind `Unavailable` is certain to have changed nothing;
+    /// `StateUnknown` is not, and every file of the attempt must stay.
+    pub async fn swap(&self, ctx: &RequestContext, swap: &Swap) -> Result<SwapOutcome> {
+        match self.store.swap(swap).await {
+            Ok(outcome) => Ok(outcome),
+            Err(error @ StoreError::Aborted(_)) => Err(error.into()),
+            Err(StoreError::OutcomeUnknown(source)) => {
+                tracing::warn!(attempt = %swap.attempt, error = &*source as &dyn std::error::Error, "a swap is in doubt");
+                self.settle(ctx, swap.attempt).await
+            }
+        }
+    }
+
+    async fn settle(&self, ctx: &RequestContext, attempt: AttemptId) -> Result<SwapOutcome> {
+        match self.ask(attempt, ctx.clock.as_ref(), Some(ctx.deadline)).await {
+            Some(true) => Ok(SwapOutcome::Applied),
+            Some(false) => Err(Error::new(
+                Kind::Unavailable,
+                "the catalog's database lost the request before it was applied; nothing was changed",
+            )),
+            None => {
+                self.go_on_asking(ctx, attempt);
+                Err(Error::new(
+                    Kind::StateUnknown,
+                    "the change may or may not have been applied, and the catalog's database does not say yet",
+                ))
+            }
+        }
+    }
+
+    /// Nobody waits any longer, but until the attempt is settled it could still land.
+    fn go_on_asking(&self, ctx: &RequestContext, attempt: AttemptId) {
+        let (this, clock) = (self.clone(), ctx.clock.clone());
+        tokio::spawn(async move {
+            let committed = this.ask(attempt, clock.as_ref(), None).await;
+            tracing::warn!(%attempt, committed, "an attempt in doubt is settled");
+        });
+    }
+
+    /// Whether the attempt committed; `None` where that is not known by `until`.
+    async fn ask(&self, attempt: AttemptId, clock: &dyn Clock, until: Option<Instant>) -> Option<bool> {
+        let mut pause = ASK_AGAIN_MIN;
+        loop {
+            match self.store.resolve(attempt, clock.now_ms()).await {
+                Ok(Resolution::Committed) => return Some(true),
+                Ok(Resolution::Aborted) => return Some(false),
+                Ok(Resolution::Pending) => {}
+                Err(error) => {
+                    tracing::warn!(%attempt, error = &error as &dyn std::error::Error, "cannot ask for an attempt yet");
+                }
+            }
+            if until.is_some_and(|until| Instant::now() + pause > until) {
+                return None;
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(ASK_AGAIN_MAX);
+        }
+    }
+}
+
+/// Whether no pointer ever referred, or will refer, to what the attempt wrote.
+pub fn certainly_lost(outcome: &Result<SwapOutcome>) -> bool {
+    match outcome {
+        Ok(outcome) => *outcome != SwapOutcome::Applied,
+        Err(error) => error.kind() != Kind::StateUnknown,
+    }
+}
+
+/// The refusal that an outcome stands for, where trying again would not mend it.
+pub fn refusal(outcome: SwapOutcome) -> Error {
+    match outcome {
+        SwapOutcome::NameTaken { kind, ident } => {
+            Error::new(Kind::AlreadyExists, format!("{kind} already exists: {ident}"))
+        }
+        SwapOutcome::NamespaceMissing { ident } => crate::namespaces::missing(&ident.namespace),
+        SwapOutcome::LocationTaken { owner, location } => location_taken(&owner, &location),
+        SwapOutcome::UuidTaken { owner } => Error::new(
+            Kind::AlreadyExists,
+            format!("the table UUID belongs to the live table {owner}: drop or unregister that one first"),
+        ),
+        SwapOutcome::Applied | SwapOutcome::Lost | SwapOutcome::SnapshotKnown | SwapOutcome::KeyTaken => {
+            Error::new(Kind::Internal, "a swap that was no refusal was taken for one")
+        }
+    }
+}
+
+/// The refusal of a location that overlaps another table's.
+pub fn location_taken(owner: &TableIdent, location: &str) -> Error {
+    Error::invalid(format!(
+        "the location overlaps {location}, which belongs to the table {owner}: choose another"
+    ))
+}

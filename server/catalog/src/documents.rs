@@ -1,0 +1,202 @@
+//! Metadata documents by location: read once, kept as parsed head and as the bytes to be sent.
+
+use std::io::Read;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use flate2::read::GzDecoder;
+
+use crate::error::{Error, Result};
+use crate::files::{FileError, Files, Place};
+use crate::ident::WarehouseId;
+use crate::metadata::TableMetadata;
+use crate::view_metadata::ViewMetadata;
+use crate::warehouses::Warehouse;
+
+/// The largest metadata file that is read, in bytes, before and after decompression.
+pub const DOCUMENT_MAX_BYTES: u64 = 1 << 30;
+
+const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
+
+/// A document with the bytes that went to its file and go into every response.
+#[derive(Debug)]
+pub struct Document<M> {
+    pub metadata: M,
+    pub bytes: Bytes,
+    /// The `snapshots=refs` view, made when it is first asked for.
+    refs_only: OnceLock<Bytes>,
+}
+
+pub type TableDocument = Document<TableMetadata>;
+pub type ViewDocument = Document<ViewMetadata>;
+
+impl<M> Document<M> {
+    pub fn new(metadata: M, bytes: Bytes) -> Self {
+        Self {
+            metadata,
+            bytes,
+            refs_only: OnceLock::new(),
+        }
+    }
+}
+
+impl TableDocument {
+    pub fn encoded(metadata: TableMetadata) -> Self {
+        let bytes = metadata.encode();
+        Self::new(metadata, bytes)
+    }
+
+    /// The document with only those snapshots that a ref names.
+    pub fn refs_only(&self) -> Bytes {
+        self.refs_only.get_or_init(|| self.metadata.encode_refs()).clone()
+    }
+}
+
+impl ViewDocument {
+    pub fn encoded(metadata: ViewMetadata) -> Self {
+        let bytes = metadata.encode();
+        Self::new(metadata, bytes)
+    }
+}
+
+/// Metadata files never change, so what lies at a location may be kept as long as there is room.
+type Cache<M> = moka::future::Cache<(WarehouseId, String), Arc<Document<M>>>;
+
+/// Reads, writes and remembers metadata documents.
+#[derive(Clone)]
+pub struct Documents {
+    files: Arc<Files>,
+    tables: Cache<TableMetadata>,
+    views: Cache<ViewMetadata>,
+}
+
+impl Documents {
+    /// `cache_bytes` bounds what is kept in memory, tables and views each.
+    pub fn new(files: Arc<Files>, cache_bytes: u64) -> Self {
+        Self {
+            files,
+            tables: cache(cache_bytes, TableMetadata::memory_bytes),
+            views: cache(cache_bytes, ViewMetadata::memory_bytes),
+        }
+    }
+
+    pub async fn table(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<TableDocument>, FileError> {
+        self.table_in(warehouse.id, &warehouse.place, location).await
+    }
+
+    pub async fn table_in(
+        &self,
+        warehouse: WarehouseId,
+        place: &Place,
+        location: &str,
+    ) -> Result<Arc<TableDocument>, FileError> {
+        self.read(&self.tables, (warehouse, place), location, TableMetadata::parse)
+            .await
+    }
+
+    pub async fn view(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<ViewDocument>, FileError> {
+        self.read(
+            &self.views,
+            (warehouse.id, &warehouse.place),
+            location,
+            ViewMetadata::parse,
+        )
+        .await
+    }
+
+    /// Writes a document to a new file, compressed where its name says so.
+    pub async fn write_new<M>(
+        &self,
+        warehouse: &Warehouse,
+        location: &str,
+        document: &Document<M>,
+    ) -> Result<(), FileError> {
+        let bytes = match crate::metadata::is_gzipped_name(location) {
+            true => gzip(&document.bytes),
+            false => document.bytes.clone(),
+        };
+        self.files.write_new(&warehouse.place, location, bytes).await
+    }
+
+    pub async fn remember_table(&self, warehouse: &Warehouse, location: String, document: Arc<TableDocument>) {
+        self.tables.insert((warehouse.id, location), document).await;
+    }
+
+    pub async fn remember_view(&self, warehouse: &Warehouse, location: String, document: Arc<ViewDocument>) {
+        self.views.insert((warehouse.id, location), document).await;
+    }
+
+    /// Deletes the file of an attempt that certainly lost. A failure leaves an orphan and nothing worse.
+    pub async fn discard(&self, warehouse: &Warehouse, location: &str) {
+        if let Err(error) = self.files.delete(&warehouse.place, location).await {
+            tracing::warn!(
+                location,
+                error = &error as &dyn std::error::Error,
+                "a lost metadata file stays behind"
+            );
+        }
+    }
+
+    async fn read<M: Send + Sync + 'static>(
+        &self,
+        cache: &Cache<M>,
+        (warehouse, place): (WarehouseId, &Place),
+        location: &str,
+        parse: fn(&[u8]) -> Result<M>,
+    ) -> Result<Arc<Document<M>>, FileError> {
+        let key = (warehouse, location.to_owned());
+        let load = async {
+            let stored = self.files.read(place, location, DOCUMENT_MAX_BYTES).await?;
+            let bytes = gunzip(location, stored).map_err(FileError::Invalid)?;
+            let metadata = parse(&bytes)
+                .map_err(|error| unreadable(location, error))
+                .map_err(FileError::Invalid)?;
+            Ok::<_, FileError>(Arc::new(Document::new(metadata, bytes)))
+        };
+        match cache.get(&key).await {
+            Some(document) => Ok(document),
+            None => {
+                let document = load.await?;
+                cache.insert(key, Arc::clone(&document)).await;
+                Ok(document)
+            }
+        }
+    }
+}
+
+fn cache<M: Send + Sync + 'static>(max_bytes: u64, memory_bytes: fn(&M) -> usize) -> Cache<M> {
+    moka::future::Cache::builder()
+        .max_capacity(max_bytes)
+        .weigher(move |_, document: &Arc<Document<M>>| {
+            // The refs view may come on top; it is never larger than the whole.
+            u32::try_from(document.bytes.len() + memory_bytes(&document.metadata)).unwrap_or(u32::MAX)
+        })
+        .build()
+}
+
+fn unreadable(location: &str, error: Error) -> Error {
+    Error::invalid(format!("metadata file {location}: {}", error.message())).with_source(error)
+}
+
+/// Told by the magic number rather than the name, for files that come from elsewhere.
+fn gunzip(location: &str, stored: Bytes) -> Result<Bytes> {
+    if !stored.starts_with(GZIP_MAGIC) {
+        return Ok(stored);
+    }
+    let mut plain = Vec::with_capacity(stored.len().saturating_mul(8));
+    let mut limited = GzDecoder::new(&stored[..]).take(DOCUMENT_MAX_BYTES);
+    limited
+        .read_to_end(&mut plain)
+        .map_err(|error| Error::invalid(format!("metadata file {location} is not whole gzip")).with_source(error))?;
+    Ok(plain.into())
+}
+
+fn gzip(plain: &Bytes) -> Bytes {
+    use std::io::Write;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder
+        .write_all(plain)
+        .and_then(|()| encoder.finish())
+        .expect("a vector takes all bytes")
+        .into()
+}

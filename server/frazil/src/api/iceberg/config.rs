@@ -1,0 +1,46 @@
+//! What a client is told before anything else.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use catalog::commits;
+use catalog::idempotency;
+use catalog::warehouses::Warehouse;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::api::Api;
+use crate::api::error::Result;
+use crate::api::iceberg::wire::config::CatalogConfig;
+use crate::api::request::Query;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ConfigQuery {
+    /// The name of a warehouse. Without it the default one is meant.
+    warehouse: Option<String>,
+}
+
+/// Tell a client the prefix of its warehouse, and what it may call.
+#[utoipa::path(get, path = "/v1/config", tag = "configuration", params(ConfigQuery),
+    responses((status = 200, description = "What the client is to use", body = CatalogConfig)))]
+pub async fn get_config(State(api): State<Api>, Query(query): Query<ConfigQuery>) -> Result<Json<CatalogConfig>> {
+    let warehouse = match query.warehouse.as_deref() {
+        None | Some("") => api.catalog.warehouses.get_default().await?,
+        Some(name) => api.catalog.warehouses.get(name).await?,
+    };
+    Ok(Json(CatalogConfig {
+        defaults: commits::config_defaults(api.commit_deadline_ms()),
+        overrides: overrides(&api, &warehouse),
+        endpoints: api.endpoints().to_vec(),
+        idempotency_key_lifetime: format!("PT{}M", idempotency::LIFETIME.as_secs() / 60),
+    }))
+}
+
+/// Overrides win over what the client was configured with, so that no client talks to another warehouse than it named.
+fn overrides(api: &Api, warehouse: &Warehouse) -> BTreeMap<String, String> {
+    let prefix = ("prefix".to_owned(), warehouse.name.to_string());
+    let uri = api.public_url().map(|url| ("uri".to_owned(), url.to_owned()));
+    [prefix].into_iter().chain(uri).collect()
+}

@@ -1,0 +1,231 @@
+//! Where a request points to: the warehouse, namespace, table or view of its path.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use axum::http::request::Parts;
+use catalog::context::RequestContext;
+use catalog::error::{Error, Kind};
+use catalog::ident::{NamespaceIdent, TableIdent};
+use catalog::warehouses::Warehouse;
+
+use crate::api::Api;
+use crate::api::error::{ApiError, Result};
+use crate::api::names::{Reading, decode, decode_namespace, parents, readings};
+use crate::api::request::context;
+
+/// The warehouse that the prefix names.
+pub struct InWarehouse(pub Arc<Warehouse>);
+
+/// A namespace of the path.
+pub struct AtNamespace {
+    pub warehouse: Arc<Warehouse>,
+    pub namespace: NamespaceIdent,
+}
+
+/// A table of the path, which may not exist.
+pub struct AtTable {
+    pub warehouse: Arc<Warehouse>,
+    pub ident: TableIdent,
+}
+
+/// A view of the path, which may not exist.
+pub struct AtView {
+    pub warehouse: Arc<Warehouse>,
+    pub ident: TableIdent,
+}
+
+/// A function of the path. None exists yet.
+pub struct AtFunction {
+    pub warehouse: Arc<Warehouse>,
+    pub namespace: NamespaceIdent,
+    pub name: String,
+}
+
+/// The namespace that `?parent=` names; `None` is the top.
+pub struct Parent(pub Option<NamespaceIdent>);
+
+/// The path's parameters as they came, still encoded.
+struct Raw(RawPathParams);
+
+impl Raw {
+    async fn of(parts: &mut Parts, api: &Api) -> Result<Self> {
+        let unreadable = |_| ApiError::from(Error::invalid("the path has no readable parameters"));
+        RawPathParams::from_request_parts(parts, api)
+            .await
+            .map(Self)
+            .map_err(unreadable)
+    }
+
+    fn part(&self, name: &str) -> &str {
+        self.0
+            .iter()
+            .find(|(key, _)| *key == name)
+            .map_or("", |(_, value)| value)
+    }
+
+    async fn warehouse(&self, api: &Api) -> Result<Arc<Warehouse>> {
+        let prefix = decode(self.part("prefix"), Reading::Uri)?;
+        Ok(api.catalog.warehouses.get(&prefix).await?)
+    }
+
+    fn namespaces(&self) -> catalog::error::Result<Vec<NamespaceIdent>> {
+        let namespace = self.part("namespace");
+        readings(&[namespace])
+            .iter()
+            .map(|reading| decode_namespace(namespace, *reading))
+            .collect()
+    }
+
+    fn tabulars(&self, name: &str) -> catalog::error::Result<Vec<TableIdent>> {
+        let (namespace, name) = (self.part("namespace"), self.part(name));
+        let ident = |reading: &Reading| {
+            let namespace = decode_namespace(namespace, *reading)?;
+            Ok(TableIdent::new(namespace, decode(name, *reading)?))
+        };
+        readings(&[namespace, name]).iter().map(ident).collect()
+    }
+}
+
+/// Finds which of the names that a path may mean is there.
+struct LookUp<'a> {
+    api: &'a Api,
+    ctx: RequestContext,
+    warehouse: Arc<Warehouse>,
+}
+
+impl<'a> LookUp<'a> {
+    async fn of(parts: &Parts, raw: &Raw, api: &'a Api) -> Result<Self> {
+        Ok(Self {
+            api,
+            ctx: context(parts, api),
+            warehouse: raw.warehouse(api).await?,
+        })
+    }
+
+    /// The first name that exists, else the last one. What can be read in one way only is not looked up.
+    async fn namespace(&self, mut meant: Vec<NamespaceIdent>) -> Result<NamespaceIdent> {
+        let last = pop(&mut meant);
+        for ident in meant {
+            let found = self
+                .api
+                .catalog
+                .namespaces
+                .get(&self.ctx, &self.warehouse, &ident)
+                .await;
+            if exists(found, Kind::NoSuchNamespace)? {
+                return Ok(ident);
+            }
+        }
+        Ok(last)
+    }
+
+    /// As [`Self::namespace`].
+    async fn table(&self, mut meant: Vec<TableIdent>) -> Result<TableIdent> {
+        let last = pop(&mut meant);
+        for ident in meant {
+            let found = self.api.catalog.tables.exists(&self.ctx, &self.warehouse, &ident).await;
+            if exists(found, Kind::NoSuchTable)? {
+                return Ok(ident);
+            }
+        }
+        Ok(last)
+    }
+
+    /// As [`Self::namespace`].
+    async fn view(&self, mut meant: Vec<TableIdent>) -> Result<TableIdent> {
+        let last = pop(&mut meant);
+        for ident in meant {
+            let found = self.api.catalog.views.exists(&self.ctx, &self.warehouse, &ident).await;
+            if exists(found, Kind::NoSuchView)? {
+                return Ok(ident);
+            }
+        }
+        Ok(last)
+    }
+}
+
+fn pop<T>(meant: &mut Vec<T>) -> T {
+    meant.pop().expect("a path can be read in at least one way")
+}
+
+fn exists<T>(found: catalog::error::Result<T>, missing: Kind) -> Result<bool> {
+    match found {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == missing => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl FromRequestParts<Api> for InWarehouse {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
+        Raw::of(parts, api).await?.warehouse(api).await.map(Self)
+    }
+}
+
+impl FromRequestParts<Api> for AtNamespace {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
+        let raw = Raw::of(parts, api).await?;
+        let look_up = LookUp::of(parts, &raw, api).await?;
+        let namespace = look_up.namespace(raw.namespaces()?).await?;
+        Ok(Self {
+            warehouse: look_up.warehouse,
+            namespace,
+        })
+    }
+}
+
+impl FromRequestParts<Api> for AtTable {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
+        let raw = Raw::of(parts, api).await?;
+        let look_up = LookUp::of(parts, &raw, api).await?;
+        let ident = look_up.table(raw.tabulars("table")?).await?;
+        Ok(Self {
+            warehouse: look_up.warehouse,
+            ident,
+        })
+    }
+}
+
+impl FromRequestParts<Api> for AtView {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
+        let raw = Raw::of(parts, api).await?;
+        let look_up = LookUp::of(parts, &raw, api).await?;
+        let ident = look_up.view(raw.tabulars("view")?).await?;
+        Ok(Self {
+            warehouse: look_up.warehouse,
+            ident,
+        })
+    }
+}
+
+impl FromRequestParts<Api> for AtFunction {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
+        let AtNamespace { warehouse, namespace } = AtNamespace::from_request_parts(parts, api).await?;
+        let name = decode(Raw::of(parts, api).await?.part("function"), Reading::Uri)?;
+        Ok(Self { warehouse, namespace, name })
+    }
+}
+
+impl FromRequestParts<Api> for Parent {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
+        let Some(meant) = parents(parts.uri.query().unwrap_or_default())? else {
+            return Ok(Self(None));
+        };
+        let raw = Raw::of(parts, api).await?;
+        let parent = LookUp::of(parts, &raw, api).await?.namespace(meant).await?;
+        Ok(Self(Some(parent)))
+    }
+}

@@ -1,0 +1,241 @@
+//! The settings: one struct per concern, read from a file, the environment and the command line, in this order.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use figment::providers::Serialized;
+use figment::{Figment, Provider};
+use serde::{Deserialize, Serialize};
+
+mod keys;
+mod secret;
+
+pub use keys::CONFIG_FILE;
+pub use secret::DatabaseUrl;
+
+/// All settings. Durations are in milliseconds and sizes in bytes, as their names say.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Config {
+    pub server: ServerConfig,
+    pub database: DatabaseConfig,
+    pub storage: StorageConfig,
+    pub commit: CommitConfig,
+    pub limits: LimitsConfig,
+    pub log: LogConfig,
+    pub telemetry: TelemetryConfig,
+}
+
+/// Where the server listens, and how it ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerConfig {
+    pub listen: SocketAddr,
+    /// Listen on an address that others can reach, though nobody is asked who they are.
+    pub insecure: bool,
+    /// Where clients reach the catalog, if it is not where they asked for its configuration.
+    pub public_url: Option<String>,
+    pub connections: usize,
+    /// How long a client may take to send the head of a request, and how long a connection may be idle.
+    pub header_timeout_ms: u64,
+    /// How long the server still takes requests after it was told to end, for balancers that ask for readiness.
+    pub drain_notice_ms: u64,
+    /// How long requests under way may take after that.
+    pub drain_timeout_ms: u64,
+}
+
+/// Where the catalog keeps its state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DatabaseConfig {
+    /// `sqlite:PATH` or `postgres://…`; without it, `frazil.db` in the data folder.
+    pub url: Option<DatabaseUrl>,
+    /// Bring a Postgres database up to date on start. SQLite is always brought up to date.
+    pub migrate: bool,
+    /// Connections to Postgres at most.
+    pub connections: u32,
+    /// How long a request waits for one of them.
+    pub wait_ms: u64,
+}
+
+/// Where tables may lie.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StorageConfig {
+    /// Holds the embedded database and the warehouse `default`.
+    pub data_dir: PathBuf,
+    /// Where tables of the warehouse `default` may lie besides its own folder.
+    #[serde(deserialize_with = "keys::one_or_many")]
+    pub allowed_locations: Vec<String>,
+    /// Operations on object stores at one time.
+    pub concurrent_operations: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CommitConfig {
+    /// After this time no new attempt is begun.
+    pub deadline_ms: u64,
+    /// How long a metadata file lies on after it fell out of the log.
+    pub metadata_delete_grace_ms: i64,
+}
+
+/// Bounds of what one request or one process may take.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LimitsConfig {
+    /// Requests under way; more are turned away with 429.
+    pub concurrent_requests: usize,
+    /// A body that holds names and properties, after decompression.
+    pub body_bytes: usize,
+    /// A body that may hold as much as a table's metadata, after decompression.
+    pub metadata_body_bytes: usize,
+    pub body_timeout_ms: u64,
+    /// Metadata documents kept in memory.
+    pub metadata_cache_bytes: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LogConfig {
+    pub format: LogFormat,
+    /// As in `info,frazil=debug`.
+    pub filter: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TelemetryConfig {
+    /// Where traces go, by OTLP over HTTP, as in `http://localhost:4318/v1/traces`.
+    pub otlp_endpoint: Option<String>,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8181)),
+            insecure: false,
+            public_url: None,
+            connections: 4096,
+            header_timeout_ms: 60_000,
+            drain_notice_ms: 0,
+            drain_timeout_ms: 30_000,
+        }
+    }
+}
+
+impl Default for DatabaseConfig {
+    fn default() -> Self {
+        Self { url: None, migrate: true, connections: 16, wait_ms: 5_000 }
+    }
+}
+
+impl Default for StorageConfig {
+    fn default() -> Self {
+        Self { data_dir: "frazil-data".into(), allowed_locations: Vec::new(), concurrent_operations: 64 }
+    }
+}
+
+impl Default for CommitConfig {
+    fn default() -> Self {
+        Self { deadline_ms: 30_000, metadata_delete_grace_ms: 300_000 }
+    }
+}
+
+impl Default for LimitsConfig {
+    fn default() -> Self {
+        Self {
+            concurrent_requests: 1024,
+            body_bytes: 1 << 20,
+            metadata_body_bytes: 64 << 20,
+            body_timeout_ms: 60_000,
+            metadata_cache_bytes: 256 << 20,
+        }
+    }
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        Self { format: LogFormat::Text, filter: "info".to_owned() }
+    }
+}
+
+/// Why the settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("cannot read the settings in {path}")]
+    Unreadable { path: PathBuf, source: std::io::Error },
+    #[error("{path} is not TOML")]
+    NotToml { path: PathBuf, source: Box<toml::de::Error> },
+    #[error("{place} sets '{key}', which is no setting{}", did_you_mean(nearest))]
+    UnknownKey { place: String, key: String, nearest: Option<String> },
+    #[error("a setting cannot be used: {0}")]
+    Invalid(Box<figment::Error>),
+    #[error("{0}")]
+    Refused(String),
+}
+
+fn did_you_mean(nearest: &Option<String>) -> String {
+    nearest.as_ref().map_or_else(String::new, |nearest| format!("; the nearest one is '{nearest}'"))
+}
+
+impl Config {
+    /// Reads file, environment and flags; a later one wins. `env` holds all variables, `flags` settings by key.
+    pub fn load(
+        file: Option<&Path>,
+        env: impl IntoIterator<Item = (String, String)>,
+        flags: impl Provider,
+    ) -> Result<Self, ConfigError> {
+        let mut figment = Figment::from(Serialized::defaults(Config::default()));
+        if let Some(path) = file {
+            figment = figment.merge(keys::of_file(path)?);
+        }
+        for (key, value) in keys::of_env(env)? {
+            figment = figment.merge(Serialized::default(&key, value));
+        }
+        let config: Self = figment.merge(flags).extract().map_err(|error| ConfigError::Invalid(Box::new(error)))?;
+        config.check()
+    }
+
+    /// What no single setting can tell.
+    fn check(self) -> Result<Self, ConfigError> {
+        let address = self.server.listen;
+        if !address.ip().is_loopback() && !self.server.insecure {
+            return Err(ConfigError::Refused(format!(
+                "server.listen is {address}, which others can reach, and this server asks nobody who they are: \
+                 listen on 127.0.0.1, or say --insecure (server.insecure) where something else guards it"
+            )));
+        }
+        Ok(self)
+    }
+
+    /// The database as it will be used.
+    pub fn database_url(&self) -> DatabaseUrl {
+        let embedded = || format!("sqlite:{}", self.storage.data_dir.join("frazil.db").display()).into();
+        self.database.url.clone().unwrap_or_else(embedded)
+    }
+}
+
+/// The effective settings as TOML, without secrets.
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut effective = self.clone();
+        effective.database.url = Some(self.database_url());
+        f.write_str(&toml::to_string(&effective).map_err(|_| fmt::Error)?)
+    }
+}
+
+/// Settings by their keys, as in `server.listen`.
+pub type Settings = BTreeMap<String, figment::value::Value>;
+
+#[cfg(test)]
+mod tests;

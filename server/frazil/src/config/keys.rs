@@ -1,0 +1,111 @@
+//! Which settings there are, and how a file or the environment names them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use figment::providers::{Format, Toml};
+use figment::value::Value;
+use serde::{Deserialize, Deserializer};
+
+use crate::config::{Config, ConfigError, Settings};
+
+/// A setting `server.listen` is the variable `FRAZIL_SERVER_LISTEN`.
+const ENV_PREFIX: &str = "FRAZIL_";
+
+/// Names the file with the settings, and is no setting itself.
+pub const CONFIG_FILE: &str = "FRAZIL_CONFIG";
+
+/// Less alike than this is another word, from 0 to 1.
+const ALIKE: f64 = 0.7;
+
+/// All keys, as in `server.listen`.
+fn all() -> Vec<String> {
+    let defaults = serde_json::to_value(Config::default()).expect("settings are plain values");
+    let concerns = defaults.as_object().into_iter().flatten();
+    let keys = concerns.flat_map(|(concern, settings)| {
+        settings
+            .as_object()
+            .into_iter()
+            .flat_map(|settings| settings.keys())
+            .map(move |key| format!("{concern}.{key}"))
+    });
+    keys.collect()
+}
+
+/// The settings of a file, all of them known.
+pub fn of_file(path: &Path) -> Result<figment::providers::Data<Toml>, ConfigError> {
+    let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable {
+        path: path.into(),
+        source,
+    })?;
+    let table: toml::Table = text.parse().map_err(|source| ConfigError::NotToml {
+        path: path.into(),
+        source: Box::new(source),
+    })?;
+    let known = all();
+    for (concern, settings) in &table {
+        let keys: Vec<String> = match settings.as_table() {
+            Some(settings) => settings.keys().map(|key| format!("{concern}.{key}")).collect(),
+            None => vec![concern.clone()],
+        };
+        if let Some(key) = keys.iter().find(|key| !known.contains(key)) {
+            return Err(unknown(path.display().to_string(), key, &known));
+        }
+    }
+    Ok(Toml::string(&text))
+}
+
+/// The settings among the variables. One that begins like a setting and is none is an error, not a silent default.
+pub fn of_env(env: impl IntoIterator<Item = (String, String)>) -> Result<Settings, ConfigError> {
+    let known: BTreeMap<String, String> = all().into_iter().map(|key| (variable(&key), key)).collect();
+    let mut settings = Settings::new();
+    for (name, value) in env
+        .into_iter()
+        .filter(|(name, _)| name.starts_with(ENV_PREFIX) && name != CONFIG_FILE)
+    {
+        let Some(key) = known.get(&name) else {
+            let names: Vec<String> = known.into_keys().collect();
+            return Err(unknown("the environment".to_owned(), &name, &names));
+        };
+        settings.insert(key.clone(), value.parse::<Value>().expect("any text is a value"));
+    }
+    Ok(settings)
+}
+
+fn variable(key: &str) -> String {
+    format!("{ENV_PREFIX}{}", key.to_uppercase().replace('.', "_"))
+}
+
+fn unknown(place: String, key: &str, known: &[String]) -> ConfigError {
+    // A key without its concern is as near as one with it.
+    let last = |known: &str| {
+        known
+            .rsplit('.')
+            .next()
+            .map_or(0.0, |last| strsim::jaro_winkler(last, key))
+    };
+    let alike = |known: &&String| strsim::jaro_winkler(known, key).max(last(known));
+    let nearest = known
+        .iter()
+        .max_by(|a, b| alike(a).total_cmp(&alike(b)))
+        .filter(|nearest| alike(nearest) >= ALIKE);
+    ConfigError::UnknownKey {
+        place,
+        key: key.to_owned(),
+        nearest: nearest.cloned(),
+    }
+}
+
+/// A list may be written as its only entry, as a variable mostly does.
+pub fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMany {
+        One(String),
+        Many(Vec<String>),
+    }
+    Ok(match OneOrMany::deserialize(deserializer)? {
+        OneOrMany::One(one) => one.split(',').map(|entry| entry.trim().to_owned()).collect(),
+        OneOrMany::Many(many) => many,
+    })
+}

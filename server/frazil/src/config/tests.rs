@@ -1,0 +1,93 @@
+use figment::providers::Serialized;
+
+use super::*;
+
+fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("frazil.toml");
+    std::fs::write(&path, text).unwrap();
+    (dir, path)
+}
+
+fn load(toml: &str, env: &[(&str, &str)], flags: impl Provider) -> Result<Config, ConfigError> {
+    let (_dir, path) = file(toml);
+    let env = env
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Config::load(Some(&path), env, flags)
+}
+
+fn no_flags() -> Serialized<BTreeMap<String, String>> {
+    Serialized::defaults(BTreeMap::new())
+}
+
+#[test]
+fn without_anything_the_defaults_hold() {
+    let config = Config::load(None, [], no_flags()).unwrap();
+    assert_eq!(config, Config::default());
+    assert_eq!(config.database_url().to_string(), "sqlite:frazil-data/frazil.db");
+}
+
+#[test]
+fn flags_win_over_variables_and_variables_over_the_file() {
+    let toml = "[server]\nlisten = '127.0.0.1:1'\nconnections = 1\nheader_timeout_ms = 1\n";
+    let env = [
+        ("FRAZIL_SERVER_LISTEN", "127.0.0.1:2"),
+        ("FRAZIL_SERVER_CONNECTIONS", "2"),
+        ("PATH", "/bin"),
+    ];
+    let config = load(toml, &env, Serialized::default("server.listen", "127.0.0.1:3")).unwrap();
+    assert_eq!(config.server.listen.port(), 3);
+    assert_eq!((config.server.connections, config.server.header_timeout_ms), (2, 1));
+}
+
+#[test]
+fn an_unknown_key_names_the_nearest_one() {
+    for (toml, nearest) in [
+        ("[server]\nlistn = 'x'\n", "server.listen"),
+        ("listen = 'x'\n", "server.listen"),
+        ("[databse]\nurl = 'x'\n", "database.url"),
+    ] {
+        let message = load(toml, &[], no_flags()).unwrap_err().to_string();
+        assert!(
+            message.contains(&format!("the nearest one is '{nearest}'")),
+            "{message}"
+        );
+    }
+    let message = load("", &[("FRAZIL_COMMIT_DEADLINE", "1")], no_flags())
+        .unwrap_err()
+        .to_string();
+    assert!(message.contains("'FRAZIL_COMMIT_DEADLINE_MS'"), "{message}");
+}
+
+#[test]
+fn every_setting_has_a_variable() {
+    let env = [
+        ("FRAZIL_DATABASE_URL", "postgres://me:secret@db/frazil"),
+        ("FRAZIL_STORAGE_ALLOWED_LOCATIONS", "s3://a/b,file:///tmp"),
+        ("FRAZIL_LOG_FORMAT", "json"),
+        ("FRAZIL_SERVER_INSECURE", "true"),
+        ("FRAZIL_SERVER_LISTEN", "0.0.0.0:8181"),
+    ];
+    let config = load("", &env, no_flags()).unwrap();
+    assert_eq!(config.storage.allowed_locations, ["s3://a/b", "file:///tmp"]);
+    assert_eq!(config.log.format, LogFormat::Json);
+    let shown = config.to_string();
+    assert!(
+        shown.contains("postgres://me:***@db/frazil") && !shown.contains("secret"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn an_address_that_others_can_reach_needs_insecure() {
+    let env = [("FRAZIL_SERVER_LISTEN", "0.0.0.0:8181")];
+    let message = load("", &env, no_flags()).unwrap_err().to_string();
+    assert!(message.contains("--insecure"), "{message}");
+}
+
+#[test]
+fn a_value_of_the_wrong_kind_is_told_with_its_key() {
+    let error = load("[limits]\nbody_bytes = 'many'\n", &[], no_flags()).unwrap_err();
+    assert!(error.to_string().contains("limits.body_bytes"), "{error}");
+}

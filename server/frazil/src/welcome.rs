@@ -1,0 +1,67 @@
+//! What the server prints when it is ready: where it is, and how each engine is pointed at it.
+
+use std::net::SocketAddr;
+
+use crate::config::ServerConfig;
+
+/// Where clients on this machine, or behind the configured address, find the catalog.
+pub fn catalog_uri(config: &ServerConfig, address: SocketAddr) -> String {
+    match &config.public_url {
+        Some(url) => url.trim_end_matches('/').to_owned(),
+        None if address.ip().is_unspecified() => format!("http://127.0.0.1:{}", address.port()),
+        None => format!("http://{address}"),
+    }
+}
+
+/// The settings of every engine for the warehouse `default`, to be copied as they stand.
+pub fn text(uri: &str) -> String {
+    format!(
+        r#"Frazil serves the Iceberg REST catalog at {uri}
+
+Spark (spark-sql --packages org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0 …)
+  --conf spark.sql.extensions=org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions
+  --conf spark.sql.catalog.frazil=org.apache.iceberg.spark.SparkCatalog
+  --conf spark.sql.catalog.frazil.type=rest
+  --conf spark.sql.catalog.frazil.uri={uri}
+  --conf spark.sql.catalog.frazil.warehouse=default
+
+Flink
+  CREATE CATALOG frazil WITH ('type'='iceberg', 'catalog-type'='rest', 'uri'='{uri}', 'warehouse'='default');
+
+Trino (etc/catalog/frazil.properties)
+  connector.name=iceberg
+  iceberg.catalog.type=rest
+  iceberg.rest-catalog.uri={uri}
+  iceberg.rest-catalog.warehouse=default
+  fs.hadoop.enabled=true
+
+PyIceberg
+  from pyiceberg.catalog import load_catalog
+  catalog = load_catalog("frazil", type="rest", uri="{uri}", warehouse="default")
+
+DuckDB
+  INSTALL iceberg; LOAD iceberg;
+  ATTACH 'default' AS frazil (TYPE iceberg, ENDPOINT '{uri}', AUTHORIZATION_TYPE 'none');
+"#
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_public_address_is_told_where_there_is_one() {
+        let mut config = ServerConfig::default();
+        assert_eq!(
+            catalog_uri(&config, ([0, 0, 0, 0], 8181).into()),
+            "http://127.0.0.1:8181"
+        );
+        assert_eq!(catalog_uri(&config, ([127, 0, 0, 1], 9).into()), "http://127.0.0.1:9");
+        config.public_url = Some("https://catalog.example/".into());
+        assert_eq!(
+            catalog_uri(&config, ([0, 0, 0, 0], 8181).into()),
+            "https://catalog.example"
+        );
+    }
+}

@@ -1,0 +1,129 @@
+//! The only place that knows concrete parts: which store, which clock, and how they make a catalog.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use catalog::commits::CommitOptions;
+use catalog::context::Clock;
+use catalog::files::{FilesOptions, Place, Storage};
+use catalog::ident::{WarehouseId, WarehouseName};
+use catalog::location::Location;
+use catalog::store::Store;
+use catalog::warehouses::Warehouse;
+use catalog::{Catalog, CatalogOptions};
+use store_postgres::PostgresStore;
+use store_sqlite::SqliteStore;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use crate::config::{Config, ConfigError, DatabaseUrl, StorageConfig};
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// A catalog with what belongs to it.
+pub struct Wired {
+    pub catalog: Catalog,
+    pub clock: Arc<dyn Clock>,
+    /// Changes under way, which go on when their client hangs up.
+    pub running: TaskTracker,
+}
+
+/// The clock and the ids of the machine.
+struct Machine;
+
+impl Clock for Machine {
+    #[expect(clippy::disallowed_methods, reason = "the one place where time comes in")]
+    fn now_ms(&self) -> i64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    }
+
+    fn new_id(&self) -> Uuid {
+        Uuid::now_v7()
+    }
+}
+
+/// The whole catalog over the configured database, with the warehouse `default` where there is none at all.
+pub async fn open(config: &Config) -> Result<Wired, Error> {
+    let (clock, running) = (Arc::new(Machine) as Arc<dyn Clock>, TaskTracker::new());
+    let catalog = Catalog::new(open_store(config, config.database.migrate).await?, options(config), running.clone());
+    let home = default_warehouse(&config.storage, clock.as_ref())?;
+    let (name, allowed) = (home.name.clone(), home.place.allowed.clone());
+    catalog.warehouses.create_first(home, clock.now_ms()).await?;
+    allow(&catalog, &name, &allowed).await?;
+    Ok(Wired {
+        catalog,
+        clock,
+        running,
+    })
+}
+
+/// Brings the database up to date.
+pub async fn migrate(config: &Config) -> Result<(), Error> {
+    open_store(config, true).await.map(|_| ())
+}
+
+async fn open_store(config: &Config, migrate: bool) -> Result<Arc<dyn Store>, Error> {
+    let url = config.database_url();
+    match url.scheme() {
+        "sqlite" => Ok(Arc::new(SqliteStore::open(&sqlite_path(&url)).await?)),
+        "postgres" | "postgresql" => {
+            let (connections, wait) = (config.database.connections, Duration::from_millis(config.database.wait_ms));
+            Ok(Arc::new(match migrate {
+                true => PostgresStore::connect(url.reveal(), connections, wait).await?,
+                false => PostgresStore::open(url.reveal(), connections, wait).await?,
+            }))
+        }
+        other => Err(unknown_scheme(other)),
+    }
+}
+
+/// `sqlite:PATH`, and `sqlite://PATH` as other programs write it.
+fn sqlite_path(url: &DatabaseUrl) -> PathBuf {
+    let path = url.reveal().trim_start_matches("sqlite:");
+    PathBuf::from(path.strip_prefix("//").unwrap_or(path))
+}
+
+fn options(config: &Config) -> CatalogOptions {
+    CatalogOptions {
+        files: FilesOptions { max_concurrent_operations: config.storage.concurrent_operations },
+        cache_bytes: config.limits.metadata_cache_bytes,
+        commits: CommitOptions { metadata_delete_grace_ms: config.commit.metadata_delete_grace_ms },
+    }
+}
+
+fn unknown_scheme(scheme: &str) -> Error {
+    ConfigError::Refused(format!(
+        "database.url begins with '{scheme}:': write sqlite:PATH or postgres://…"
+    ))
+    .into()
+}
+
+/// What `allowed_locations` says holds from now on. A warehouse of another name is not ours to change.
+async fn allow(catalog: &Catalog, name: &WarehouseName, allowed: &[Location]) -> Result<(), Error> {
+    match catalog.warehouses.allow(name, allowed).await {
+        Err(error) if error.kind() == catalog::error::Kind::NoSuchWarehouse => Ok(()),
+        done => Ok(done?),
+    }
+}
+
+/// The warehouse of a first start: files below the data folder.
+fn default_warehouse(config: &StorageConfig, clock: &dyn Clock) -> Result<Warehouse, Error> {
+    let root = std::path::absolute(&config.data_dir)?.join("warehouse");
+    let root = Location::parse(&format!("file://{}", root.display()))?;
+    let allowed = config
+        .allowed_locations
+        .iter()
+        .map(|place| Location::parse(place))
+        .collect::<Result<_, _>>()?;
+    Ok(Warehouse {
+        id: WarehouseId(clock.new_id()),
+        name: WarehouseName::parse("default")?,
+        place: Place {
+            root,
+            allowed,
+            storage: Storage::default(),
+        },
+    })
+}

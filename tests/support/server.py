@@ -1,0 +1,142 @@
+"""Starts `frazil serve` for a suite on a free loopback port, with a data folder and a database of its own.
+
+    server.py --store embedded|postgres [--name NAME] [--binary FILE] -- COMMAND...
+
+runs COMMAND against a fresh server, with `{uri}` in its words replaced by the catalog's URI. Starts and stops a
+PostgreSQL server too where the store asks for one.
+"""
+
+import argparse
+import contextlib
+import os
+import re
+import shutil
+import sys
+import time
+import urllib.request
+from dataclasses import dataclass
+
+import paths
+import postgres
+import process
+from process import Failed
+
+READY_WITHIN_S = 30
+TROUBLE = re.compile(r"\bERROR\b|\bpanicked at\b")
+
+
+def built():
+    """The binary that every suite uses, as `cargo build` leaves it."""
+    return paths.TARGET / "debug" / "frazil"
+
+
+@dataclass(frozen=True)
+class Store:
+    """Where a server keeps its state: `embedded`, or a database on `postgres`."""
+
+    name: str
+    server: postgres.Postgres | None = None
+
+    def database_url(self, suite, data_dir):
+        if self.server:
+            return self.server.fresh_database(f"frazil_{suite}")
+        return f"sqlite:{data_dir / 'frazil.db'}"
+
+
+@dataclass(frozen=True)
+class Frazil:
+    """A running server: its catalog URI, its process id and its data folder."""
+
+    uri: str
+    pid: int
+    data_dir: os.PathLike
+
+
+@contextlib.contextmanager
+def serving(binary, suite, store, allowed_locations=(), expected=()):
+    """A fresh server for the length of the block.
+
+    It must stop by itself when asked, and its log must hold no error and no panic but those that match a regular
+    expression of `expected`.
+    """
+    data_dir = paths.RUNS / suite
+    shutil.rmtree(data_dir, ignore_errors=True)
+    data_dir.mkdir(parents=True)
+    listen = f"127.0.0.1:{process.free_port()}"
+    argv = [binary, "serve", "--listen", listen, "--data-dir", data_dir]
+    argv += ["--database-url", store.database_url(suite, data_dir)]
+    for location in allowed_locations:
+        argv += ["--allowed-location", location]
+    log_file = paths.LOGS / f"{suite}.server.log"
+    with started(argv, log_file) as child:
+        frazil = Frazil(f"http://{listen}", child.pid, data_dir)
+        wait_until_ready(frazil.uri, child, log_file)
+        yield frazil
+    refuse_trouble(log_file, expected)
+
+
+@contextlib.contextmanager
+def started(argv, log_file, cwd=paths.REPO):
+    """The process of a server, stopped at the end of the block; a stop by force is a failure."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("FRAZIL_")}
+    log_file.parent.mkdir(parents=True, exist_ok=True)
+    with open(log_file, "w") as log:
+        child = process.start(argv, log, cwd=cwd, env=clean)
+        try:
+            yield child
+        finally:
+            status = process.stop(child)
+    if status != 0:
+        raise Failed(f"the server ended with status {status}: see {log_file.name}")
+
+
+def wait_until_ready(uri, child, log_file):
+    end = time.monotonic() + READY_WITHIN_S
+    while not is_ready(uri):
+        if child.poll() is not None:
+            raise Failed(f"the server did not start: see {log_file.name}")
+        if time.monotonic() > end:
+            raise Failed(f"the server was not ready after {READY_WITHIN_S} s: see {log_file.name}")
+        time.sleep(0.05)
+
+
+def is_ready(uri):
+    try:
+        with urllib.request.urlopen(f"{uri}/health/ready", timeout=5) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
+
+
+def refuse_trouble(log_file, expected):
+    """Raises on the first error or panic in a server's log that nobody expects."""
+    for line in log_file.read_text(errors="replace").splitlines():
+        if TROUBLE.search(line) and not any(re.search(pattern, line) for pattern in expected):
+            raise Failed(f"{log_file.name} has: {line.strip()[:300]}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Runs a command against a fresh server.")
+    parser.add_argument("--store", choices=("embedded", "postgres"), required=True)
+    parser.add_argument("--name", default="server", help="names the data folder and the log")
+    parser.add_argument("--binary", default=built(), help="the frazil to start (default: %(default)s)")
+    parser.add_argument("--allowed-location", action="append", default=[], metavar="URI")
+    parser.add_argument("command", nargs="+")
+    options = parser.parse_args()
+    paths.LOGS.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        database = None
+        if options.store == "postgres":
+            log = stack.enter_context(open(paths.LOGS / f"{options.name}.postgres.log", "w"))
+            database = stack.enter_context(postgres.running(log))
+        store = Store(options.store, database)
+        frazil = stack.enter_context(serving(options.binary, options.name, store, options.allowed_location))
+        words = [word.replace("{uri}", frazil.uri) for word in options.command]
+        process.run(words, sys.stdout, bound_s=1800)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Failed as failure:
+        sys.exit(f"{failure}")

