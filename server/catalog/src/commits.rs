@@ -226,14 +226,14 @@ impl Commits {
             return Ok(evidence(0, 0));
         }
         let asserted = change.request.asserted_uuid();
-        match &change.read.pointer {
-            Some(pointer) if pointer.kind == TabularKind::Table && asserted.is_none_or(|uuid| uuid == pointer.uuid) => {
-                let known = ids.iter().filter(|id| change.read.landed.contains(id)).count();
-                Ok(evidence(known, 0))
-            }
-            // The name means another table by now, or none: what the client committed to is found by its UUID.
-            _ => Ok(evidence(0, self.store.landed(warehouse.id, asserted, ids).await?.len())),
+        let here = change.read.pointer.as_ref().filter(|pointer| pointer.kind == TabularKind::Table);
+        let here = here.filter(|pointer| asserted.is_none_or(|uuid| uuid == pointer.uuid));
+        let known = ids.iter().filter(|id| here.is_some() && change.read.landed.contains(id)).count();
+        if known > 0 || (here.is_some() && asserted.is_some()) {
+            return Ok(evidence(known, 0));
         }
+        // The name may mean another table by now, or none: what the client committed to is found by UUID, else by id.
+        Ok(evidence(0, self.store.landed(warehouse.id, asserted, ids).await?.len()))
     }
 }
 

@@ -100,7 +100,7 @@ impl Tables {
         mode: SnapshotMode,
         if_none_match: &[String],
     ) -> Result<LoadOutcome> {
-        let pointer = self.pointer(warehouse, ident).await?;
+        let pointer = self.standing_pointer(warehouse, ident).await?;
         let etag = etag(pointer.uuid, &pointer.metadata_location, mode);
         if if_none_match.contains(&etag) {
             return Ok(LoadOutcome::NotModified { etag });
@@ -213,6 +213,19 @@ impl Tables {
     /// The pointer of a table; a view of that name is no table.
     pub(crate) async fn pointer(&self, warehouse: &Warehouse, ident: &TableIdent) -> Result<Pointer> {
         self.tabulars.pointer(warehouse, TabularKind::Table, ident).await
+    }
+
+    /// The pointer, unless its file is known to be gone: then nothing kept in memory may hide that.
+    async fn standing_pointer(&self, warehouse: &Warehouse, ident: &TableIdent) -> Result<Pointer> {
+        let pointer = self.pointer(warehouse, ident).await?;
+        if !self.documents.is_lost(warehouse, &pointer.metadata_location).await {
+            return Ok(pointer);
+        }
+        let again = self.pointer(warehouse, ident).await?;
+        match self.documents.is_lost(warehouse, &again.metadata_location).await {
+            true => Err(FileError::Missing { location: again.metadata_location }.into()),
+            false => Ok(again),
+        }
     }
 
     /// A file that is gone may have been replaced since the pointer was read: look twice before saying so.
