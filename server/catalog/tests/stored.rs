@@ -1,4 +1,5 @@
-//! Table documents as Java, Spark and PyIceberg write them (`tests/metadata/v*.json`): they load and come back as they were.
+//! Table documents as Java, Spark and PyIceberg write them (`tests/metadata/v*.json`): they load and come back as they
+//! were.
 
 use std::fs;
 use std::path::{Path, PathBuf};
