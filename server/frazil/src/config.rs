@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 mod keys;
 mod secret;
 
-pub use keys::CONFIG_FILE;
+pub use keys::{CONFIG_FILE, check_key};
 pub use secret::DatabaseUrl;
 
 /// All settings. Durations are in milliseconds and sizes in bytes, as their names say.
