@@ -17,7 +17,10 @@ use crate::api::request::Mutation;
 pub async fn commit_transaction(
     State(api): State<Api>,
     InWarehouse(warehouse): InWarehouse,
-    Mutation { ctx, body: Transaction(changes) }: Mutation<Transaction>,
+    Mutation {
+        ctx,
+        body: Transaction(changes),
+    }: Mutation<Transaction>,
 ) -> Result<StatusCode> {
     api.catalog.commits.transact(&ctx, &warehouse, changes).await?;
     Ok(StatusCode::NO_CONTENT)
