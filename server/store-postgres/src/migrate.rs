@@ -61,7 +61,9 @@ async fn bound_role(conn: &mut PgConnection) -> Result<(), sqlx::Error> {
     tx.execute(ROLE_LOCK).await?;
     for (name, value) in BOUNDS {
         let alter = format!(
-            "DO $$ BEGIN EXECUTE format('ALTER ROLE CURRENT_USER IN DATABASE %I SET {name} = {value}', current_database()); END $$"
+            "DO $$ BEGIN
+                 EXECUTE format('ALTER ROLE CURRENT_USER IN DATABASE %I SET {name} = {value}', current_database());
+             END $$"
         );
         tx.execute(AssertSqlSafe(alter)).await?;
     }
