@@ -41,6 +41,15 @@ impl<M> Document<M> {
 }
 
 impl TableDocument {
+    /// Reads a stored document. Its bytes are sent as they are, unless they lack the UUID that clients assert.
+    fn read(bytes: Bytes) -> Result<Self> {
+        let metadata = TableMetadata::parse(&bytes)?;
+        Ok(match metadata.has_uuid() {
+            true => Self::new(metadata, bytes),
+            false => Self::encoded(metadata),
+        })
+    }
+
     pub fn encoded(metadata: TableMetadata) -> Self {
         let bytes = metadata.encode();
         Self::new(metadata, bytes)
@@ -90,7 +99,7 @@ impl Documents {
         place: &Place,
         location: &str,
     ) -> Result<Arc<TableDocument>, FileError> {
-        self.read(&self.tables, (warehouse, place), location, TableMetadata::parse)
+        self.read(&self.tables, (warehouse, place), location, TableDocument::read)
             .await
     }
 
@@ -119,12 +128,9 @@ impl Documents {
     }
 
     pub async fn view(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<ViewDocument>, FileError> {
-        self.read(
-            &self.views,
-            (warehouse.id, &warehouse.place),
-            location,
-            ViewMetadata::parse,
-        )
+        self.read(&self.views, (warehouse.id, &warehouse.place), location, |bytes| {
+            Ok(ViewDocument::new(ViewMetadata::parse(&bytes)?, bytes))
+        })
         .await
     }
 
@@ -167,16 +173,16 @@ impl Documents {
         cache: &Cache<M>,
         (warehouse, place): (WarehouseId, &Place),
         location: &str,
-        parse: fn(&[u8]) -> Result<M>,
+        parse: fn(Bytes) -> Result<Document<M>>,
     ) -> Result<Arc<Document<M>>, FileError> {
         let key = (warehouse, location.to_owned());
         let load = async {
             let stored = self.files.read(place, location, DOCUMENT_MAX_BYTES).await?;
             let bytes = gunzip(location, stored).map_err(FileError::Invalid)?;
-            let metadata = parse(&bytes)
+            let document = parse(bytes)
                 .map_err(|error| unreadable(location, error))
                 .map_err(FileError::Invalid)?;
-            Ok::<_, FileError>(Arc::new(Document::new(metadata, bytes)))
+            Ok::<_, FileError>(Arc::new(document))
         };
         match cache.get(&key).await {
             Some(document) => Ok(document),

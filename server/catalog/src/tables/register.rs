@@ -63,6 +63,7 @@ impl Tables {
         }
         warehouse.place.check(&Location::parse(&request.metadata_location)?)?;
         let document = self.documents.table_anew(warehouse, &request.metadata_location).await?;
+        document.metadata.check_foreign()?;
         let location = Location::parse(document.metadata.location())?;
         self.check_location(warehouse, &location, present.as_ref().map(|p| p.id))
             .await?;
