@@ -226,16 +226,9 @@ impl Commits {
             return Ok(evidence(0, 0));
         }
         let asserted = change.request.asserted_uuid();
-        let here = change
-            .read
-            .pointer
-            .as_ref()
-            .filter(|pointer| pointer.kind == TabularKind::Table);
+        let here = change.read.pointer.as_ref().filter(|pointer| pointer.kind == TabularKind::Table);
         let here = here.filter(|pointer| asserted.is_none_or(|uuid| uuid == pointer.uuid));
-        let known = ids
-            .iter()
-            .filter(|id| here.is_some() && change.read.landed.contains(id))
-            .count();
+        let known = ids.iter().filter(|id| here.is_some() && change.read.landed.contains(id)).count();
         if known > 0 || (here.is_some() && asserted.is_some()) {
             return Ok(evidence(known, 0));
         }

@@ -223,10 +223,7 @@ impl Tables {
         }
         let again = self.pointer(warehouse, ident).await?;
         match self.documents.is_lost(warehouse, &again.metadata_location).await {
-            true => Err(FileError::Missing {
-                location: again.metadata_location,
-            }
-            .into()),
+            true => Err(FileError::Missing { location: again.metadata_location }.into()),
             false => Ok(again),
         }
     }

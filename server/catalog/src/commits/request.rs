@@ -63,12 +63,7 @@ impl CommitRequest {
     fn read(body: &Object<'_>) -> Self {
         let mut request = Self::default();
         // Clients may leave out the requirements of a first commit.
-        for (index, raw) in request
-            .list(body, "requirements")
-            .unwrap_or_default()
-            .iter()
-            .enumerate()
-        {
+        for (index, raw) in request.list(body, "requirements").unwrap_or_default().iter().enumerate() {
             match Requirement::parse(raw) {
                 Ok(requirement) => request.requirements.push(requirement),
                 Err(error) => request.note(wrong(&format!("requirements[{index}]"), &error)),
@@ -76,9 +71,7 @@ impl CommitRequest {
         }
         let updates = request.list(body, "updates");
         if updates.is_none() {
-            request.note(Error::invalid(
-                "updates: the commit must have this list, which may be empty",
-            ));
+            request.note(Error::invalid("updates: the commit must have this list, which may be empty"));
         }
         for (index, raw) in updates.unwrap_or_default().iter().enumerate() {
             request.snapshot_ids.extend(added_snapshot(raw));
@@ -111,9 +104,7 @@ pub fn parse_transaction(body: &[u8]) -> Result<Vec<(TableIdent, CommitRequest)>
         let Identifier { namespace, name } = change.required("identifier").map_err(at)?;
         let ident = TableIdent::new(NamespaceIdent::new(namespace)?, name);
         if requests.iter().any(|(earlier, _)| *earlier == ident) {
-            return Err(Error::invalid(format!(
-                "table-changes[{index}]: {ident} is in the transaction already"
-            )));
+            return Err(Error::invalid(format!("table-changes[{index}]: {ident} is in the transaction already")));
         }
         requests.push((ident, CommitRequest::read(&change)));
     }
@@ -131,10 +122,7 @@ fn added_snapshot(raw: &RawValue) -> Option<i64> {
     let update = Object::parse(raw).ok()?;
     let action: String = update.optional("action").ok()??;
     let snapshot = Object::parse(update.get("snapshot")?).ok()?;
-    snapshot
-        .optional("snapshot-id")
-        .ok()?
-        .filter(|_| action.eq_ignore_ascii_case("add-snapshot"))
+    snapshot.optional("snapshot-id").ok()?.filter(|_| action.eq_ignore_ascii_case("add-snapshot"))
 }
 
 fn wrong(field: &str, error: &Error) -> Error {
