@@ -38,7 +38,7 @@ impl Commits {
         &self,
         ctx: &RequestContext,
         warehouse: &Arc<Warehouse>,
-        changes: &[Change],
+        changes: &[&Change],
     ) -> Result<Drafts> {
         let mut drafts = Vec::with_capacity(changes.len());
         for change in changes {
