@@ -18,7 +18,7 @@ pub mod purge;
 pub mod races;
 pub mod tabulars;
 pub mod warehouses;
-mod world;
+pub mod world;
 
 pub use world::Checked;
 

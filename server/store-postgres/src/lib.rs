@@ -15,6 +15,8 @@ mod migrate;
 mod namespaces;
 mod purge;
 mod tabulars;
+#[cfg(test)]
+mod tests;
 mod warehouses;
 
 pub use error::OpenError;
@@ -22,18 +24,18 @@ pub use migrate::MIGRATOR;
 
 use error::aborted;
 
-/// For how long a statement waits for another one's row, as Postgres writes it. Beyond it the statement is aborted.
-const LOCK_TIMEOUT: &str = "5s";
+/// For how long a statement waits for another one's row. Beyond it the statement is aborted.
+const LOCK_TIMEOUT_MS: &str = "5000";
 /// After this a transaction whose client says nothing more is aborted, so that its row locks end.
-const IDLE_IN_TRANSACTION_TIMEOUT: &str = "10s";
+const IDLE_IN_TRANSACTION_TIMEOUT_MS: &str = "10000";
 /// After this a client that no longer acknowledges what is sent to it is taken for dead.
-const TCP_USER_TIMEOUT: &str = "15s";
+const TCP_USER_TIMEOUT_MS: &str = "15000";
 
 /// What every session has and `migrate` gives to the role too.
 const BOUNDS: [(&str, &str); 3] = [
-    ("lock_timeout", LOCK_TIMEOUT),
-    ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION_TIMEOUT),
-    ("tcp_user_timeout", TCP_USER_TIMEOUT),
+    ("lock_timeout", LOCK_TIMEOUT_MS),
+    ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION_TIMEOUT_MS),
+    ("tcp_user_timeout", TCP_USER_TIMEOUT_MS),
 ];
 
 /// Begins a transaction of several statements, durable on a synchronous standby too when its COMMIT is acknowledged.
@@ -56,9 +58,10 @@ impl PostgresStore {
         Self::open(url, pool_size, acquire_timeout).await
     }
 
-    /// As [`Self::connect`], over a database whose schema somebody else keeps up to date.
+    /// As [`Self::connect`], over a database whose schema somebody else brings up to date; any other is refused.
     pub async fn open(url: &str, pool_size: u32, acquire_timeout: Duration) -> Result<Self, OpenError> {
         let options: PgConnectOptions = url.parse().map_err(OpenError::Connect)?;
+        migrate::check(&options).await?;
         let pool = PgPoolOptions::new()
             .max_connections(pool_size)
             .acquire_timeout(acquire_timeout)
@@ -113,13 +116,4 @@ fn give_back<T>(conn: PoolConnection<Postgres>, outcome: Result<T, StoreError>) 
         drop(conn.detach());
     }
     outcome
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    catalog::store_conformance!(#[sqlx::test(migrator = "crate::MIGRATOR")] (pool: PgPool) {
-        (PostgresStore::over(pool), ())
-    });
 }

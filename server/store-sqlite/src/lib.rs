@@ -18,6 +18,8 @@ mod idempotency;
 mod namespaces;
 mod purge;
 mod tabulars;
+#[cfg(test)]
+mod tests;
 mod warehouses;
 
 pub use error::OpenError;
@@ -122,14 +124,4 @@ fn give_back<T>(conn: PoolConnection<Sqlite>, outcome: Result<T, StoreError>) ->
         drop(conn.detach());
     }
     outcome
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    catalog::store_conformance!(#[tokio::test] () {
-        let folder = catalog::testing::scratch_folder().unwrap();
-        (SqliteStore::open(&folder.path().join("frazil.db")).await.unwrap(), folder)
-    });
 }

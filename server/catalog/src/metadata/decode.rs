@@ -165,18 +165,20 @@ fn sort_orders(object: &Object<'_>, format_version: u8) -> Checked<(i32, Vec<Arc
     Ok((default, orders.into_iter().map(Arc::new).collect()))
 }
 
-/// A document without refs has the branch `main` where it has a current snapshot.
+/// Where there is a current snapshot there is a branch `main`, also where the writer did not know of refs.
 fn refs(object: &Object<'_>, current_snapshot_id: Option<i64>) -> Checked<BTreeMap<String, SnapshotRef>> {
-    let Some(raw) = object.get("refs") else {
-        let main = current_snapshot_id.map(|id| (MAIN_BRANCH.to_owned(), SnapshotRef::main_at(id)));
-        return Ok(main.into_iter().collect());
-    };
-    let refs = Object::parse(raw).map_err(|f| f.under("refs"))?;
-    let read = |(name, raw): (&str, &RawValue)| match SnapshotRef::read(raw) {
-        Ok(read) => Ok((name.to_owned(), read)),
-        Err(flaw) => Err(flaw.under(name).under("refs")),
-    };
-    refs.members().map(read).collect()
+    let mut refs = BTreeMap::new();
+    if let Some(raw) = object.get("refs") {
+        for (name, raw) in Object::parse(raw).map_err(|f| f.under("refs"))?.members() {
+            let target = SnapshotRef::read(raw).map_err(|f| f.under(name).under("refs"))?;
+            refs.insert(name.to_owned(), target);
+        }
+    }
+    if let Some(id) = current_snapshot_id {
+        refs.entry(MAIN_BRANCH.to_owned())
+            .or_insert_with(|| SnapshotRef::main_at(id));
+    }
+    Ok(refs)
 }
 
 fn list<T>(object: &Object<'_>, key: &str, read: impl Fn(&RawValue) -> Checked<T>) -> Checked<Vec<T>> {
@@ -232,9 +234,9 @@ fn check_refs(metadata: &TableMetadata) -> Checked<()> {
     }
     let current = metadata.current_snapshot_id;
     let main = metadata.refs.get(MAIN_BRANCH).map(|main| main.snapshot_id);
-    if current.is_some_and(|id| !metadata.snapshots.contains(id)) || (main != current && main.is_some()) {
+    if main != current {
         let shown = current.map_or("none".to_owned(), |id| id.to_string());
-        let message = format!("{shown} is not the snapshot of branch main, or there is no such snapshot");
+        let message = format!("{shown} is not the snapshot of branch main");
         return Err(Flaw::new(message).under("current-snapshot-id"));
     }
     Ok(())
@@ -298,7 +300,7 @@ mod tests {
             (
                 "/current-snapshot-id",
                 json!(-1),
-                "current-snapshot-id: none is not the snapshot of branch main, or there is no such snapshot",
+                "current-snapshot-id: none is not the snapshot of branch main",
             ),
             (
                 "/current-schema-id",
@@ -343,6 +345,8 @@ mod tests {
     #[test]
     fn a_document_without_refs_has_main_at_its_current_snapshot() {
         let mut old = document();
+        old["refs"] = json!({});
+        assert_eq!(parse(&old).unwrap().refs()[MAIN_BRANCH].snapshot_id, 1);
         old.as_object_mut().unwrap().remove("refs");
         assert_eq!(parse(&old).unwrap().refs()[MAIN_BRANCH].snapshot_id, 1);
     }

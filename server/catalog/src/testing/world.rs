@@ -21,25 +21,25 @@ use crate::warehouses::Warehouse;
 pub type Checked<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// How many take part in a race.
-pub(super) const RACERS: usize = 20;
+pub const RACERS: usize = 20;
 
-pub(super) const AT_MS: i64 = 1_700_000_000_000;
+pub const AT_MS: i64 = 1_700_000_000_000;
 
-pub(super) struct World<'a> {
+pub struct World<'a> {
     pub store: &'a dyn Store,
     pub warehouse: WarehouseId,
 }
 
 impl<'a> World<'a> {
     /// With the empty namespace `ns`.
-    pub(super) async fn new(store: &'a dyn Store) -> Checked<Self> {
+    pub async fn new(store: &'a dyn Store) -> Checked<Self> {
         let world = Self::bare(store, "w").await?;
         world.namespace(&["ns"]).await?;
         Ok(world)
     }
 
     /// An empty warehouse of that name.
-    pub(super) async fn bare(store: &'a dyn Store, name: &str) -> Checked<Self> {
+    pub async fn bare(store: &'a dyn Store, name: &str) -> Checked<Self> {
         let warehouse = warehouse(name)?;
         store.create_warehouse(&warehouse, AT_MS).await?;
         Ok(Self {
@@ -48,7 +48,7 @@ impl<'a> World<'a> {
         })
     }
 
-    pub(super) fn new_namespace(&self, levels: &[&str]) -> Checked<NewNamespace> {
+    pub fn new_namespace(&self, levels: &[&str]) -> Checked<NewNamespace> {
         Ok(NewNamespace {
             id: NamespaceId(Uuid::now_v7()),
             warehouse: self.warehouse,
@@ -58,14 +58,14 @@ impl<'a> World<'a> {
         })
     }
 
-    pub(super) async fn namespace(&self, levels: &[&str]) -> Checked<NamespaceIdent> {
+    pub async fn namespace(&self, levels: &[&str]) -> Checked<NamespaceIdent> {
         let new = self.new_namespace(levels)?;
         let created = self.store.create_namespace(&new, None).await?;
         assert_eq!(created, NamespaceCreated::Created);
         Ok(new.ident)
     }
 
-    pub(super) fn swap(&self, changes: Vec<PointerChange>) -> Swap {
+    pub fn swap(&self, changes: Vec<PointerChange>) -> Swap {
         Swap {
             attempt: AttemptId(Uuid::now_v7()),
             warehouse: self.warehouse,
@@ -76,38 +76,38 @@ impl<'a> World<'a> {
         }
     }
 
-    pub(super) async fn apply(&self, change: PointerChange) -> Checked<SwapOutcome> {
+    pub async fn apply(&self, change: PointerChange) -> Checked<SwapOutcome> {
         Ok(self.store.swap(&self.swap(vec![change])).await?)
     }
 
     /// Applies the change, which must be possible.
-    pub(super) async fn must(&self, change: PointerChange) -> Checked {
+    pub async fn must(&self, change: PointerChange) -> Checked {
         assert_eq!(self.apply(change).await?, SwapOutcome::Applied);
         Ok(())
     }
 
     /// Makes the table `ns.<name>` at a place of its own.
-    pub(super) async fn table(&self, name: &str) -> Checked<Pointer> {
+    pub async fn table(&self, name: &str) -> Checked<Pointer> {
         self.must(create(name)?).await?;
         self.pointer(name).await
     }
 
-    pub(super) async fn view(&self, name: &str) -> Checked<Pointer> {
+    pub async fn view(&self, name: &str) -> Checked<Pointer> {
         self.must(of_kind(create(name)?, TabularKind::View)).await?;
         self.pointer(name).await
     }
 
     /// That of `ns.<name>`, which must be there.
-    pub(super) async fn pointer(&self, name: &str) -> Checked<Pointer> {
+    pub async fn pointer(&self, name: &str) -> Checked<Pointer> {
         let found = self.find(name).await?;
         Ok(found.ok_or_else(|| format!("ns.{name} is missing"))?)
     }
 
-    pub(super) async fn find(&self, name: &str) -> Checked<Option<Pointer>> {
+    pub async fn find(&self, name: &str) -> Checked<Option<Pointer>> {
         Ok(self.store.pointer(self.warehouse, &ident(name)?).await?)
     }
 
-    pub(super) fn receipt(&self, answer: Answer) -> Receipt {
+    pub fn receipt(&self, answer: Answer) -> Receipt {
         Receipt {
             warehouse: self.warehouse,
             key: Uuid::now_v7(),
@@ -117,12 +117,12 @@ impl<'a> World<'a> {
         }
     }
 
-    pub(super) async fn is_kept(&self, receipt: &Receipt) -> Checked<bool> {
+    pub async fn is_kept(&self, receipt: &Receipt) -> Checked<bool> {
         let kept = self.store.receipt(receipt.warehouse, receipt.key).await?;
         Ok(kept.as_ref() == Some(receipt))
     }
 
-    pub(super) fn purge(&self, not_before_ms: i64) -> PurgeTask {
+    pub fn purge(&self, not_before_ms: i64) -> PurgeTask {
         PurgeTask {
             id: PurgeId(Uuid::now_v7()),
             warehouse: self.warehouse,
@@ -134,7 +134,7 @@ impl<'a> World<'a> {
     }
 }
 
-pub(super) fn warehouse(name: &str) -> Checked<Warehouse> {
+pub fn warehouse(name: &str) -> Checked<Warehouse> {
     Ok(Warehouse {
         id: WarehouseId(Uuid::now_v7()),
         name: WarehouseName::parse(name)?,
@@ -146,28 +146,28 @@ pub(super) fn warehouse(name: &str) -> Checked<Warehouse> {
     })
 }
 
-pub(super) fn namespace(levels: &[&str]) -> Checked<NamespaceIdent> {
+pub fn namespace(levels: &[&str]) -> Checked<NamespaceIdent> {
     Ok(NamespaceIdent::new(
         levels.iter().map(|&level| level.to_owned()).collect(),
     )?)
 }
 
 /// The name of a table or view in namespace `ns`.
-pub(super) fn ident(name: &str) -> Checked<TableIdent> {
+pub fn ident(name: &str) -> Checked<TableIdent> {
     Ok(TableIdent::new(namespace(&["ns"])?, name))
 }
 
 /// A new table `ns.<name>` with a UUID and a place of its own.
-pub(super) fn create(name: &str) -> Checked<PointerChange> {
+pub fn create(name: &str) -> Checked<PointerChange> {
     let uuid = Uuid::now_v7();
     create_as(name, uuid, &format!("file:///w/{uuid}"))
 }
 
-pub(super) fn create_at(name: &str, location: &str) -> Checked<PointerChange> {
+pub fn create_at(name: &str, location: &str) -> Checked<PointerChange> {
     create_as(name, Uuid::now_v7(), location)
 }
 
-pub(super) fn create_as(name: &str, uuid: Uuid, location: &str) -> Checked<PointerChange> {
+pub fn create_as(name: &str, uuid: Uuid, location: &str) -> Checked<PointerChange> {
     Ok(PointerChange::Create {
         id: TabularId(Uuid::now_v7()),
         ident: ident(name)?,
@@ -181,7 +181,7 @@ pub(super) fn create_as(name: &str, uuid: Uuid, location: &str) -> Checked<Point
     })
 }
 
-pub(super) fn of_kind(change: PointerChange, wanted: TabularKind) -> PointerChange {
+pub fn of_kind(change: PointerChange, wanted: TabularKind) -> PointerChange {
     match change {
         PointerChange::Create {
             id,
@@ -201,14 +201,14 @@ pub(super) fn of_kind(change: PointerChange, wanted: TabularKind) -> PointerChan
 }
 
 /// The same change, bringing these snapshots.
-pub(super) fn with_lineage(mut change: PointerChange, snapshots: &[i64]) -> PointerChange {
+pub fn with_lineage(mut change: PointerChange, snapshots: &[i64]) -> PointerChange {
     if let PointerChange::Create { lineage, .. } | PointerChange::Move { lineage, .. } = &mut change {
         *lineage = snapshots.iter().copied().map(landed).collect();
     }
     change
 }
 
-pub(super) fn landed(snapshot_id: i64) -> Landed {
+pub fn landed(snapshot_id: i64) -> Landed {
     Landed {
         snapshot_id,
         parent_id: Some(snapshot_id.wrapping_sub(1)),
@@ -218,7 +218,7 @@ pub(super) fn landed(snapshot_id: i64) -> Landed {
 }
 
 /// To the next metadata file of the same table.
-pub(super) fn step(from: &Pointer) -> PointerChange {
+pub fn step(from: &Pointer) -> PointerChange {
     let target = Target {
         uuid: from.uuid,
         location: from.location.clone(),
@@ -232,7 +232,7 @@ pub(super) fn step(from: &Pointer) -> PointerChange {
 }
 
 /// To another document: its UUID, its location.
-pub(super) fn replace(from: &Pointer, uuid: Uuid, location: &str) -> PointerChange {
+pub fn replace(from: &Pointer, uuid: Uuid, location: &str) -> PointerChange {
     PointerChange::Move {
         from: from.clone(),
         target: Target {
@@ -244,10 +244,10 @@ pub(super) fn replace(from: &Pointer, uuid: Uuid, location: &str) -> PointerChan
     }
 }
 
-pub(super) fn drop_of(from: &Pointer) -> PointerChange {
+pub fn drop_of(from: &Pointer) -> PointerChange {
     PointerChange::Drop { from: from.clone() }
 }
 
-pub(super) fn rename(from: &Pointer, to: TableIdent) -> PointerChange {
+pub fn rename(from: &Pointer, to: TableIdent) -> PointerChange {
     PointerChange::Rename { from: from.clone(), to }
 }

@@ -18,12 +18,12 @@ const LAST_ADDED: i32 = -1;
 impl Draft {
     pub(super) fn add_schema(&mut self, raw: &RawValue) -> Result<()> {
         let next = self.table.schemas().map(Schema::id).fold(-1, i32::max) + 1;
+        let schema = Schema::with_id(raw, next).map_err(under_schema)?;
         let same = self
             .table
             .schemas()
-            .find(|schema| schema.is_same_as(raw))
+            .find(|known| known.is_same_as(&schema))
             .map(Schema::id);
-        let schema = Schema::with_id(raw, same.unwrap_or(next)).map_err(under_schema)?;
         let columns = schema.columns().map_err(under_schema)?;
         check_format_version(columns, self.table.format_version)?;
         let highest = columns.highest_id();

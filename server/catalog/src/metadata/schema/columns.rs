@@ -75,6 +75,15 @@ impl Columns {
         self.by_id.last_key_value().map_or(0, |(id, _)| *id)
     }
 
+    /// Same ids, names, kinds and places; what else may differ is for a closer look.
+    pub(crate) fn is_shaped_as(&self, other: &Self) -> bool {
+        let key = |column: &Column| (column.required, column.parent_id);
+        let same = |((a_id, a), (b_id, b)): ((i32, &Column), (i32, &Column))| {
+            a_id == b_id && key(a) == key(b) && a.kind == b.kind && a.name == b.name
+        };
+        self.by_id.len() == other.by_id.len() && self.iter().zip(other.iter()).all(same)
+    }
+
     /// The columns around this one, the innermost first.
     pub(crate) fn parents(&self, id: i32) -> impl Iterator<Item = &Column> {
         let parent = |column: &Column| column.parent_id.and_then(|id| self.get(id));
@@ -128,7 +137,7 @@ impl Columns {
         let type_ = field.required_raw("type")?;
         self.read_type(
             type_,
-            Draft {
+            NewColumn {
                 id,
                 name,
                 required,
@@ -140,7 +149,7 @@ impl Columns {
     }
 
     /// Adds a column and all that is inside of its type.
-    fn read_type(&mut self, type_: &RawValue, draft: Draft, place: &Place) -> Checked<()> {
+    fn read_type(&mut self, type_: &RawValue, new: NewColumn, place: &Place) -> Checked<()> {
         let nested = if type_.get().starts_with('"') {
             None
         } else {
@@ -155,7 +164,7 @@ impl Columns {
                 other => return Err(Flaw::new(format!("'{other}' is no nested type")).under("type")),
             },
         };
-        let inside = self.add(draft, kind.clone(), place)?;
+        let inside = self.add(new, kind.clone(), place)?;
         let Some(object) = nested else { return Ok(()) };
         match kind {
             Kind::Primitive(_) => Ok(()),
@@ -171,26 +180,26 @@ impl Columns {
     fn read_part(&mut self, object: &Object<'_>, part: &str, place: &Place) -> Checked<()> {
         let id = object.required(&format!("{part}-id"))?;
         let required = part == "key" || object.required(&format!("{part}-required"))?;
-        let draft = Draft {
+        let new = NewColumn {
             id,
             name: part.to_owned(),
             required,
             initial_default: None,
         };
-        self.read_type(object.required_raw(part)?, draft, place)
+        self.read_type(object.required_raw(part)?, new, place)
             .map_err(|f| f.under(part))
     }
 
-    fn add(&mut self, draft: Draft, kind: Kind, place: &Place) -> Checked<Place> {
+    fn add(&mut self, new: NewColumn, kind: Kind, place: &Place) -> Checked<Place> {
         if place.depth == DEPTH_MAX {
             return Err(Flaw::new(format!("types are nested deeper than {DEPTH_MAX} levels")));
         }
-        let Draft {
+        let NewColumn {
             id,
             name,
             required,
             initial_default,
-        } = draft;
+        } = new;
         let name = place.name_of(&name);
         if let Some(taken) = self.by_id.get(&id) {
             return Err(Flaw::new(format!(
@@ -221,7 +230,7 @@ impl Columns {
 }
 
 /// A column before its type is read.
-struct Draft {
+struct NewColumn {
     id: i32,
     name: String,
     required: bool,
