@@ -94,6 +94,30 @@ impl Documents {
             .await
     }
 
+    /// The table in the file as it is now: a file that a client names is not ours, and may have been replaced.
+    pub async fn table_anew(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<TableDocument>, FileError> {
+        self.forget(warehouse.id, location).await;
+        self.table(warehouse, location).await
+    }
+
+    /// As [`Self::table_anew`].
+    pub async fn view_anew(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<ViewDocument>, FileError> {
+        self.forget(warehouse.id, location).await;
+        self.view(warehouse, location).await
+    }
+
+    /// What lay there is gone, or may be.
+    pub async fn forget(&self, warehouse: WarehouseId, location: &str) {
+        let key = (warehouse, location.to_owned());
+        self.tables.invalidate(&key).await;
+        self.views.invalidate(&key).await;
+    }
+
+    /// Whether a file is known to be gone. Local files are asked, which costs next to nothing; others count as there.
+    pub async fn is_lost(&self, warehouse: &Warehouse, location: &str) -> bool {
+        self.files.is_lost(&warehouse.place, location).await
+    }
+
     pub async fn view(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<ViewDocument>, FileError> {
         self.read(
             &self.views,
@@ -128,6 +152,7 @@ impl Documents {
 
     /// Deletes the file of an attempt that certainly lost. A failure leaves an orphan and nothing worse.
     pub async fn discard(&self, warehouse: &Warehouse, location: &str) {
+        self.forget(warehouse.id, location).await;
         if let Err(error) = self.files.delete(&warehouse.place, location).await {
             tracing::warn!(
                 location,

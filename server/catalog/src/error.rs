@@ -14,6 +14,8 @@ type Source = Box<dyn std::error::Error + Send + Sync>;
 pub enum Kind {
     /// The request is malformed or breaks a rule of the format: mend it.
     Invalid,
+    /// The same, where Java clients wait for their own exception of that name.
+    IllegalArgument,
     /// The caller is known and may not do this.
     Forbidden,
     NoSuchWarehouse,
@@ -93,6 +95,7 @@ impl Kind {
     pub fn is_deterministic(self) -> bool {
         match self {
             Kind::Invalid
+            | Kind::IllegalArgument
             | Kind::NoSuchWarehouse
             | Kind::NoSuchNamespace
             | Kind::NoSuchTable

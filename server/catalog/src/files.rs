@@ -99,6 +99,16 @@ impl Files {
         .await
     }
 
+    /// Whether a local file is gone. Other stores are not asked: there the question costs a round trip.
+    pub async fn is_lost(&self, place: &Place, location: &str) -> bool {
+        match Location::parse(location) {
+            Ok(local) if local.scheme() == "file" && place.check(&local).is_ok() => {
+                matches!(tokio::fs::try_exists(format!("/{}", local.key())).await, Ok(false))
+            }
+            _ => false,
+        }
+    }
+
     /// Deletes an object; one that is gone already is no error.
     pub async fn delete(&self, place: &Place, location: &str) -> Result<()> {
         self.observed("delete", async {

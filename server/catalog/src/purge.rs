@@ -103,7 +103,10 @@ impl Purges {
 
     async fn purge(&self, job: &PurgeJob) -> Result<()> {
         match &job.task.target {
-            PurgeTarget::File { location } => Ok(self.files.delete(&job.place, location).await?),
+            PurgeTarget::File { location } => {
+                self.documents.forget(job.task.warehouse, location).await;
+                Ok(self.files.delete(&job.place, location).await?)
+            }
             PurgeTarget::Table {
                 location,
                 metadata_location,
@@ -119,6 +122,7 @@ impl Purges {
                     }
                     Ok(document) => {
                         let reachable = reachable(location, metadata_location, &document);
+                        self.documents.forget(job.task.warehouse, metadata_location).await;
                         purge_table(&self.files, &job.place, &reachable).await.map(|_| ())
                     }
                     // The metadata file goes last: without it there is nothing left to do, or nothing to find.

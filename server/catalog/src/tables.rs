@@ -100,7 +100,7 @@ impl Tables {
         mode: SnapshotMode,
         if_none_match: &[String],
     ) -> Result<LoadOutcome> {
-        let pointer = self.pointer(warehouse, ident).await?;
+        let pointer = self.standing_pointer(warehouse, ident).await?;
         let etag = etag(pointer.uuid, &pointer.metadata_location, mode);
         if if_none_match.contains(&etag) {
             return Ok(LoadOutcome::NotModified { etag });
@@ -176,6 +176,11 @@ impl Tables {
         except: Option<TabularId>,
     ) -> Result<()> {
         warehouse.place.check(location)?;
+        if std::iter::once(&warehouse.place.root).chain(&warehouse.place.allowed).any(|place| place == location) {
+            return Err(Error::invalid(format!(
+                "location {location} is a place for many tables: choose a folder below it"
+            )));
+        }
         match self.commits.location_owner(warehouse.id, location, except).await? {
             Some((owner, taken)) => Err(location_taken(&owner, &taken)),
             None => Ok(()),
@@ -206,13 +211,31 @@ impl Tables {
             let (location, document) = self.current_document(warehouse, ident, now).await?;
             return Ok(loaded(location, &document, SnapshotMode::All));
         }
-        let document = self.documents.table(warehouse, &metadata_location).await?;
-        Ok(loaded(metadata_location, &document, SnapshotMode::All))
+        match self.documents.table(warehouse, &metadata_location).await {
+            Ok(document) => Ok(loaded(metadata_location, &document, SnapshotMode::All)),
+            Err(FileError::Missing { .. }) if answered.replayed => Err(Error::unprocessable(format!(
+                "this request succeeded before, and {ident} was purged since: send a new request with a new key"
+            ))),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The pointer of a table; a view of that name is no table.
     pub(crate) async fn pointer(&self, warehouse: &Warehouse, ident: &TableIdent) -> Result<Pointer> {
         self.tabulars.pointer(warehouse, TabularKind::Table, ident).await
+    }
+
+    /// The pointer, unless its file is known to be gone: then nothing kept in memory may hide that.
+    async fn standing_pointer(&self, warehouse: &Warehouse, ident: &TableIdent) -> Result<Pointer> {
+        let pointer = self.pointer(warehouse, ident).await?;
+        if !self.documents.is_lost(warehouse, &pointer.metadata_location).await {
+            return Ok(pointer);
+        }
+        let again = self.pointer(warehouse, ident).await?;
+        match self.documents.is_lost(warehouse, &again.metadata_location).await {
+            true => Err(FileError::Missing { location: again.metadata_location }.into()),
+            false => Ok(again),
+        }
     }
 
     /// A file that is gone may have been replaced since the pointer was read: look twice before saying so.
@@ -236,8 +259,8 @@ impl Tables {
     /// Without its metadata a table has nothing that could be found and deleted, or that could forbid it.
     async fn purge_task(&self, ctx: &RequestContext, warehouse: &Warehouse, from: &Pointer) -> Result<PurgeTask> {
         match self.documents.table(warehouse, &from.metadata_location).await {
-            Ok(document) if document.metadata.property("gc.enabled") == Some("false") => Err(Error::invalid(
-                "cannot purge: the table's property gc.enabled is false; drop it without purge, or set the property",
+            Ok(document) if forbids_gc(&document) => Err(Error::invalid(
+                "cannot purge: the table's property gc.enabled is not true; drop it without purge, or set the property",
             )),
             Ok(_) | Err(FileError::Missing { .. }) => Ok(PurgeTask {
                 id: PurgeId(ctx.new_id()),
@@ -251,6 +274,11 @@ impl Tables {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// As Java reads it: everything but "true", in any case, is false.
+fn forbids_gc(document: &TableDocument) -> bool {
+    document.metadata.property("gc.enabled").is_some_and(|enabled| !enabled.eq_ignore_ascii_case("true"))
 }
 
 fn loaded(metadata_location: String, document: &TableDocument, mode: SnapshotMode) -> Loaded {

@@ -228,7 +228,7 @@ impl Views {
     async fn plan_register(&self, ctx: &RequestContext, warehouse: &Warehouse, request: &RegisterView) -> Result<Plan> {
         self.free_name(warehouse, &request.ident).await?;
         warehouse.place.check(&Location::parse(&request.metadata_location)?)?;
-        let document = self.documents.view(warehouse, &request.metadata_location).await?;
+        let document = self.documents.view_anew(warehouse, &request.metadata_location).await?;
         let location = Location::parse(document.metadata.location())?;
         warehouse.place.check(&location)?;
         let target = Target {

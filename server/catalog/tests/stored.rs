@@ -1,4 +1,5 @@
-//! Documents as Java, Spark and PyIceberg write them (`tests/metadata/*.json`): they load and come back as they were.
+//! Table documents as Java, Spark and PyIceberg write them (`tests/metadata/v*.json`): they load and come back as they
+//! were.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,18 +8,19 @@ use catalog::metadata::{ApplyAt, TableMetadata, TableUpdate, apply};
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 
+/// Every table document of the folder; those of views are called `view-….json`.
 fn documents() -> Vec<(PathBuf, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/metadata");
-    let mut paths: Vec<PathBuf> = fs::read_dir(folder)
-        .expect("the folder is there")
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
-    paths.sort();
-    paths
-        .into_iter()
-        .filter(|path| path.extension().is_some_and(|e| e == "json"))
-        .map(|p| (p.clone(), fs::read(p).expect("a readable file")))
-        .collect()
+    let entries = fs::read_dir(folder).expect("the folder is there");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let is_view = |path: &Path| {
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with("view-"))
+    };
+    let mut tables: Vec<PathBuf> = paths.filter(|path| !is_view(path)).collect();
+    tables.sort();
+    let read = |path: PathBuf| (path.clone(), fs::read(path).expect("a readable file"));
+    tables.into_iter().map(read).collect()
 }
 
 /// A document without the freedoms of its writing: members that say nothing, and what format version 1 may leave out.

@@ -64,10 +64,28 @@ pub struct ApiParts {
 impl Api {
     pub fn new(parts: ApiParts) -> Self {
         let endpoints = iceberg::endpoints(&routes().into_openapi());
-        let ApiParts { catalog, clock, commit, limits, public_url, metrics } = parts;
+        let ApiParts {
+            catalog,
+            clock,
+            commit,
+            limits,
+            public_url,
+            metrics,
+        } = parts;
         let draining = AtomicBool::new(false);
-        let shared = Shared { clock, commit, limits, public_url, metrics, draining, endpoints };
-        Self { catalog, shared: Arc::new(shared) }
+        let shared = Shared {
+            clock,
+            commit,
+            limits,
+            public_url,
+            metrics,
+            draining,
+            endpoints,
+        };
+        Self {
+            catalog,
+            shared: Arc::new(shared),
+        }
     }
 
     pub fn clock(&self) -> Arc<dyn Clock> {
@@ -107,7 +125,9 @@ impl Api {
 
 /// All routes with their documentation: what is here is served, documented and, below the prefix, advertised.
 pub fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::with_openapi(document::head()).merge(iceberg::routes()).merge(operations::routes())
+    OpenApiRouter::with_openapi(document::head())
+        .merge(iceberg::routes())
+        .merge(operations::routes())
 }
 
 /// The whole service.
@@ -120,7 +140,11 @@ pub fn router(api: Api) -> Router {
         // Above all that can fail, so that nothing is missing in log and metrics.
         .layer(from_fn(edge::observe))
         // Around the failures, so that their bodies are compressed like any other.
-        .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(SizeAbove::new(COMPRESS_ABOVE_BYTES)))
+        .layer(
+            CompressionLayer::new()
+                .quality(CompressionLevel::Fastest)
+                .compress_when(SizeAbove::new(COMPRESS_ABOVE_BYTES)),
+        )
         // Gives every failure from below its body: routes, limits, panics and handlers alike.
         .layer(from_fn(edge::answer_failures))
         .layer(CatchPanicLayer::custom(edge::answer_panic))

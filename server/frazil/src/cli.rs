@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use figment::providers::Serialized;
-use figment::value::{Dict, Map};
+use figment::value::{Dict, Map, Value};
 use figment::{Error, Figment, Metadata, Profile, Provider};
 
-use crate::config::{CONFIG_FILE, Config, ConfigError};
+use crate::config::{self, CONFIG_FILE, Config, ConfigError};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -35,7 +35,7 @@ pub enum Command {
     Openapi,
 }
 
-/// The settings that most people need. All others are in the file and in the environment.
+/// The settings that most people need, and a way to all others.
 #[derive(Debug, Default, Clone, Args)]
 pub struct Flags {
     /// The TOML file with the settings.
@@ -56,6 +56,15 @@ pub struct Flags {
     /// A further place for tables of the warehouse 'default'; may be given more than once.
     #[arg(long, value_name = "URI")]
     allowed_location: Vec<String>,
+    /// Any other setting by its key, as in --set commit.deadline_ms=20000; may be given more than once.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    set: Vec<(String, Value)>,
+}
+
+fn setting(text: &str) -> Result<(String, Value), String> {
+    let (key, value) = text.split_once('=').ok_or("write it like KEY=VALUE")?;
+    config::check_key("the command line", key).map_err(|error| error.to_string())?;
+    Ok((key.to_owned(), value.parse().expect("any text is a value")))
 }
 
 impl Flags {
@@ -65,7 +74,8 @@ impl Flags {
     }
 
     fn settings(&self) -> Figment {
-        let mut set = Figment::new();
+        let named = |set: Figment, (key, value): &(String, Value)| set.merge(Serialized::default(key, value));
+        let mut set = self.set.iter().fold(Figment::new(), named);
         if let Some(listen) = &self.listen {
             set = set.merge(Serialized::default("server.listen", listen));
         }
@@ -123,5 +133,27 @@ mod tests {
         assert_eq!(config.storage.data_dir, PathBuf::from("/d"));
         assert_eq!(config.storage.allowed_locations, ["s3://a", "s3://b"]);
         assert!(!config.server.insecure);
+    }
+
+    #[test]
+    fn every_setting_can_be_a_flag() {
+        let cli = Cli::parse_from([
+            "frazil",
+            "serve",
+            "--set",
+            "commit.deadline_ms=7",
+            "--set",
+            "server.public_url=http://x",
+        ]);
+        let Some(Command::Serve(flags)) = cli.command else {
+            panic!("not serve: {cli:?}")
+        };
+        let config = Config::load(None, [], &flags).unwrap();
+        assert_eq!(config.commit.deadline_ms, 7);
+        assert_eq!(config.server.public_url.as_deref(), Some("http://x"));
+        let error = Cli::try_parse_from(["frazil", "--set", "commit.deadline=7"])
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("commit.deadline_ms"), "{error}");
     }
 }

@@ -1,11 +1,14 @@
 //! What each command does, from its first line to its last.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::api::{Api, ApiParts, document, router};
 use crate::cli::{Cli, Command, Flags};
@@ -55,60 +58,97 @@ async fn migrate(flags: Flags) -> Result<(), Error> {
 async fn serve_catalog(config: Config) -> Result<(), Error> {
     let telemetry = Telemetry::begin(&config.log, &config.telemetry)?;
     let metrics = telemetry::install(telemetry::recorder())?;
-    let Wired {
-        catalog,
-        clock,
-        running,
-    } = wiring::open(&config).await?;
-    let parts = ApiParts {
-        catalog: catalog.clone(),
-        clock: Arc::clone(&clock),
-        commit: config.commit.clone(),
-        limits: config.limits.clone(),
-        public_url: config.server.public_url.clone(),
-        metrics: metrics.clone(),
-    };
-    let api = Api::new(parts);
-    let listener = TcpListener::bind(config.server.listen)
-        .await
-        .map_err(|source| unbound(&config, source))?;
-    let address = listener.local_addr()?;
-    println!("{}", welcome::text(&welcome::catalog_uri(&config.server, address)));
-    tracing::info!(%address, database = %config.database_url(), "serving");
-
-    let (stop_taking, end) = (CancellationToken::new(), CancellationToken::new());
-    let workers = Workers {
-        catalog,
-        clock,
-        metrics,
-        end: end.clone(),
-    }
-    .begin();
-    tokio::spawn(drain_on_signal(
-        api.clone(),
-        Duration::from_millis(config.server.drain_notice_ms),
-        stop_taking.clone(),
-    ));
-    serve(listener, router(api), &config.server, stop_taking).await;
-    end.cancel();
-    finish(running, LAST_WORK, "changes").await;
-    finish(workers, LAST_WORK, "background work").await;
+    let server = Server::open(config, metrics).await?;
+    println!(
+        "{}",
+        welcome::text(&welcome::catalog_uri(&server.config.server, server.address))
+    );
+    tracing::info!(address = %server.address, database = %server.config.database_url(), "serving");
+    let end = CancellationToken::new();
+    tokio::spawn(end_on_signal(end.clone()));
+    server.run(end).await;
     tracing::info!("ended");
     telemetry.end();
     Ok(())
 }
 
-/// First the server says that it is not ready, so that no balancer sends more; then it takes no more.
-async fn drain_on_signal(api: Api, notice: Duration, stop_taking: CancellationToken) -> Result<(), std::io::Error> {
+/// A server that is put together and has its address. Who connects now is answered once it runs.
+pub struct Server {
+    pub address: SocketAddr,
+    config: Config,
+    listener: TcpListener,
+    api: Api,
+    workers: Workers,
+    running: TaskTracker,
+}
+
+impl Server {
+    pub async fn open(config: Config, metrics: PrometheusHandle) -> Result<Self, Error> {
+        let Wired {
+            catalog,
+            clock,
+            running,
+        } = wiring::open(&config).await?;
+        let parts = ApiParts {
+            catalog: catalog.clone(),
+            clock: Arc::clone(&clock),
+            commit: config.commit.clone(),
+            limits: config.limits.clone(),
+            public_url: config.server.public_url.clone(),
+            metrics: metrics.clone(),
+        };
+        let api = Api::new(parts);
+        let workers = Workers {
+            catalog,
+            clock,
+            metrics,
+            end: CancellationToken::new(),
+        };
+        let listener = TcpListener::bind(config.server.listen)
+            .await
+            .map_err(|source| unbound(&config, source))?;
+        Ok(Self {
+            address: listener.local_addr()?,
+            config,
+            listener,
+            api,
+            workers,
+            running,
+        })
+    }
+
+    /// Answers until `end` is cancelled, then finishes what it has begun.
+    ///
+    /// First it says that it is not ready, so that no balancer sends more; then it takes no more.
+    pub async fn run(self, end: CancellationToken) {
+        let (notice, stop_taking) = (
+            Duration::from_millis(self.config.server.drain_notice_ms),
+            CancellationToken::new(),
+        );
+        let (api, stop) = (self.api.clone(), stop_taking.clone());
+        tokio::spawn(async move {
+            end.cancelled().await;
+            api.drain();
+            tokio::time::sleep(notice).await;
+            stop.cancel();
+        });
+        let end_workers = self.workers.end.clone();
+        let workers = self.workers.begin();
+        serve(self.listener, router(self.api), &self.config.server, stop_taking).await;
+        end_workers.cancel();
+        finish(self.running, LAST_WORK, "changes").await;
+        finish(workers, LAST_WORK, "background work").await;
+    }
+}
+
+async fn end_on_signal(end: CancellationToken) -> Result<(), std::io::Error> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
     tracing::info!("told to end: finishing what is under way");
-    api.drain();
-    tokio::time::sleep(notice).await;
-    stop_taking.cancel();
+    end.cancel();
     Ok(())
 }
 

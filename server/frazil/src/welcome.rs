@@ -26,14 +26,17 @@ Spark (spark-sql --packages org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.
   --conf spark.sql.catalog.frazil.warehouse=default
 
 Flink
-  CREATE CATALOG frazil WITH ('type'='iceberg', 'catalog-type'='rest', 'uri'='{uri}', 'warehouse'='default');
+  CREATE CATALOG frazil WITH ('type'='iceberg', 'catalog-type'='rest', 'uri'='{uri}',
+    'warehouse'='default', 'io-impl'='org.apache.iceberg.hadoop.HadoopFileIO');
 
 Trino (etc/catalog/frazil.properties)
   connector.name=iceberg
   iceberg.catalog.type=rest
   iceberg.rest-catalog.uri={uri}
   iceberg.rest-catalog.warehouse=default
-  fs.hadoop.enabled=true
+  iceberg.rest-catalog.view-endpoints-enabled=true
+  fs.local.enabled=true
+  local.location=/
 
 PyIceberg
   from pyiceberg.catalog import load_catalog

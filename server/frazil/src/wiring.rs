@@ -47,7 +47,11 @@ impl Clock for Machine {
 /// The whole catalog over the configured database, with the warehouse `default` where there is none at all.
 pub async fn open(config: &Config) -> Result<Wired, Error> {
     let (clock, running) = (Arc::new(Machine) as Arc<dyn Clock>, TaskTracker::new());
-    let catalog = Catalog::new(open_store(config, config.database.migrate).await?, options(config), running.clone());
+    let catalog = Catalog::new(
+        open_store(config, config.database.migrate).await?,
+        options(config),
+        running.clone(),
+    );
     let home = default_warehouse(&config.storage, clock.as_ref())?;
     let (name, allowed) = (home.name.clone(), home.place.allowed.clone());
     catalog.warehouses.create_first(home, clock.now_ms()).await?;
@@ -69,7 +73,10 @@ async fn open_store(config: &Config, migrate: bool) -> Result<Arc<dyn Store>, Er
     match url.scheme() {
         "sqlite" => Ok(Arc::new(SqliteStore::open(&sqlite_path(&url)).await?)),
         "postgres" | "postgresql" => {
-            let (connections, wait) = (config.database.connections, Duration::from_millis(config.database.wait_ms));
+            let (connections, wait) = (
+                config.database.connections,
+                Duration::from_millis(config.database.wait_ms),
+            );
             Ok(Arc::new(match migrate {
                 true => PostgresStore::connect(url.reveal(), connections, wait).await?,
                 false => PostgresStore::open(url.reveal(), connections, wait).await?,
@@ -87,9 +94,13 @@ fn sqlite_path(url: &DatabaseUrl) -> PathBuf {
 
 fn options(config: &Config) -> CatalogOptions {
     CatalogOptions {
-        files: FilesOptions { max_concurrent_operations: config.storage.concurrent_operations },
+        files: FilesOptions {
+            max_concurrent_operations: config.storage.concurrent_operations,
+        },
         cache_bytes: config.limits.metadata_cache_bytes,
-        commits: CommitOptions { metadata_delete_grace_ms: config.commit.metadata_delete_grace_ms },
+        commits: CommitOptions {
+            metadata_delete_grace_ms: config.commit.metadata_delete_grace_ms,
+        },
     }
 }
 

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// How often there is a look for files to delete.
-const PURGE_EVERY: Duration = Duration::from_secs(5);
+const PURGE_EVERY: Duration = Duration::from_secs(2);
 
 /// How often receipts that nobody may ask for any more are forgotten.
 const FORGET_EVERY: Duration = Duration::from_secs(60);

@@ -14,6 +14,8 @@ pub enum OpenError {
          start the version that made it, or a later one"
     )]
     SchemaTooNew { version: i64 },
+    #[error("the database's schema is not up to date: run 'frazil migrate' first")]
+    SchemaTooOld,
     #[error("the database's schema cannot be brought up to date")]
     Migrate(#[source] MigrateError),
 }

@@ -58,9 +58,10 @@ impl PostgresStore {
         Self::open(url, pool_size, acquire_timeout).await
     }
 
-    /// As [`Self::connect`], over a database whose schema somebody else keeps up to date.
+    /// As [`Self::connect`], over a database whose schema somebody else brings up to date; any other is refused.
     pub async fn open(url: &str, pool_size: u32, acquire_timeout: Duration) -> Result<Self, OpenError> {
         let options: PgConnectOptions = url.parse().map_err(OpenError::Connect)?;
+        migrate::check(&options).await?;
         let pool = PgPoolOptions::new()
             .max_connections(pool_size)
             .acquire_timeout(acquire_timeout)

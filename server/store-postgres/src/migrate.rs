@@ -25,9 +25,20 @@ pub(crate) async fn migrate(options: &PgConnectOptions) -> Result<(), OpenError>
     conn.close().await.map_err(OpenError::Connect)
 }
 
+/// Refuses a database that would have to be migrated first.
+pub(crate) async fn check(options: &PgConnectOptions) -> Result<(), OpenError> {
+    let mut conn = PgConnection::connect_with(options).await.map_err(OpenError::Connect)?;
+    let current = is_current(&mut conn).await?;
+    conn.close().await.map_err(OpenError::Connect)?;
+    match current {
+        true => Ok(()),
+        false => Err(OpenError::SchemaTooOld),
+    }
+}
+
 /// Is there nothing to do? Asked first, so that a role without the right to create tables can serve.
 async fn is_current(conn: &mut PgConnection) -> Result<bool, OpenError> {
-    // Migrations keep their own table, which no checked statement can know of.
+    // The table is the migrator's own, so no checked statement knows of it.
     let known = "SELECT to_regclass('_sqlx_migrations') IS NOT NULL";
     let newest = "SELECT max(version) FROM _sqlx_migrations WHERE success";
     if !sqlx::query_scalar::<_, bool>(known)

@@ -226,6 +226,15 @@ async fn a_schema_of_a_later_version_is_refused(pool: PgPool) {
     );
 }
 
+#[sqlx::test(migrations = false)]
+async fn a_schema_that_is_not_up_to_date_is_refused_until_it_is(pool: PgPool) {
+    let url = pool.connect_options().to_url_lossy();
+    let open = || PostgresStore::open(url.as_str(), 1, Duration::from_secs(30));
+    assert!(matches!(open().await, Err(OpenError::SchemaTooOld)));
+    connect(&pool).await.unwrap().pool.close().await;
+    open().await.unwrap().pool.close().await;
+}
+
 #[tokio::test]
 async fn a_database_that_does_not_answer_is_an_error() {
     let unreachable = "postgres://localhost:1/frazil?sslmode=disable";

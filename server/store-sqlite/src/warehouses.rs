@@ -56,7 +56,7 @@ impl WarehouseStore for SqliteStore {
             warehouse.id.0,
             warehouse.name.as_str(),
             warehouse.place.root.as_str(),
-            allowed(&warehouse.place),
+            further_places(&warehouse.place),
             json(&warehouse.place.storage),
             at_ms
         )
@@ -74,7 +74,7 @@ impl WarehouseStore for SqliteStore {
         let updated = sqlx::query!(
             "UPDATE warehouse SET allowed = $2, storage = $3 WHERE id = $1",
             id.0,
-            allowed(place),
+            further_places(place),
             json(&place.storage)
         )
         .execute(&mut *conn)
@@ -88,7 +88,7 @@ impl WarehouseStore for SqliteStore {
 }
 
 /// As column `allowed`.
-fn allowed(place: &Place) -> String {
+fn further_places(place: &Place) -> String {
     json(&place.allowed.iter().map(Location::as_str).collect::<Vec<_>>())
 }
 

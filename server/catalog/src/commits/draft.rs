@@ -11,6 +11,7 @@ use crate::idempotency::Answer;
 use crate::ident::{PurgeId, TabularId};
 use crate::location::Location;
 use crate::metadata::{self, Applied, ApplyAt, TableMetadata, TableUpdate};
+use crate::namespaces::check_part;
 use crate::purge::{PurgeTarget, PurgeTask};
 use crate::tabulars::{Pointer, TabularKind};
 use crate::warehouses::Warehouse;
@@ -37,7 +38,7 @@ impl Commits {
         &self,
         ctx: &RequestContext,
         warehouse: &Arc<Warehouse>,
-        changes: &[Change],
+        changes: &[&Change],
     ) -> Result<Drafts> {
         let mut drafts = Vec::with_capacity(changes.len());
         for change in changes {
@@ -89,6 +90,7 @@ impl Commits {
     }
 
     async fn draft_create(&self, ctx: &RequestContext, warehouse: &Arc<Warehouse>, change: &Change) -> Result<Draft> {
+        check_part("name", &change.ident.name)?;
         if change.request.requirements.len() > 1 {
             return Err(Error::invalid("requirements: assert-create must be the only one"));
         }

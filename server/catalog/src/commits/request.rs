@@ -1,13 +1,12 @@
 //! A commit as it arrives: what is wrong with it is noted, and refused only after known snapshots are looked up.
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::commits::requirements::Requirement;
 use crate::error::{Error, Result};
 use crate::ident::{NamespaceIdent, TableIdent};
-use crate::metadata::TableUpdate;
+use crate::metadata::{Checked, Flaw, Object, TableUpdate};
 
 /// Requirements and updates for one table.
 #[derive(Debug, Default)]
@@ -19,47 +18,10 @@ pub struct CommitRequest {
     fault: Option<Error>,
 }
 
-#[derive(Deserialize)]
-struct Body<'a> {
-    #[serde(borrow)]
-    identifier: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    requirements: Option<Vec<&'a RawValue>>,
-    #[serde(borrow, default)]
-    updates: Option<Vec<&'a RawValue>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct TransactionBody<'a> {
-    #[serde(borrow, default)]
-    table_changes: Vec<Body<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Identifier {
-    namespace: Vec<String>,
-    name: String,
-}
-
-/// What can be told of an update that cannot be read as a whole.
-#[derive(Deserialize)]
-struct Glance {
-    action: Option<String>,
-    snapshot: Option<GlanceSnapshot>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct GlanceSnapshot {
-    snapshot_id: i64,
-}
-
 impl CommitRequest {
-    /// Fails only where the body is no JSON object of a commit's shape.
+    /// Fails only where the body is no JSON object.
     pub fn parse(body: &[u8]) -> Result<Self> {
-        let body: Body<'_> = serde_json::from_slice(body).map_err(not_json)?;
-        Ok(Self::read(&body))
+        Ok(Self::read(&object(body)?))
     }
 
     /// Adds something else that is wrong with the request; the first one speaks.
@@ -91,75 +53,100 @@ impl CommitRequest {
             .any(|requirement| matches!(requirement, Requirement::AssertCreate))
     }
 
-    fn read(body: &Body<'_>) -> Self {
+    fn read(body: &Object<'_>) -> Self {
         let mut request = Self::default();
-        for (index, raw) in body.requirements.iter().flatten().enumerate() {
-            match serde_json::from_str(raw.get()) {
+        // Clients may leave out the requirements of a first commit.
+        for (index, raw) in request.list(body, "requirements").unwrap_or_default().iter().enumerate() {
+            match Requirement::parse(raw) {
                 Ok(requirement) => request.requirements.push(requirement),
-                Err(error) => request.note(wrong(format!("requirements[{index}]"), error)),
+                Err(error) => request.note(wrong(&format!("requirements[{index}]"), &error)),
             }
         }
-        let Some(updates) = &body.updates else {
-            request.note(Error::invalid(
-                "updates: the commit must have this list, which may be empty",
-            ));
-            return request;
-        };
-        for (index, raw) in updates.iter().enumerate() {
+        let updates = request.list(body, "updates");
+        if updates.is_none() {
+            request.note(Error::invalid("updates: the commit must have this list, which may be empty"));
+        }
+        for (index, raw) in updates.unwrap_or_default().iter().enumerate() {
             request.snapshot_ids.extend(added_snapshot(raw));
-            match serde_json::from_str(raw.get()) {
+            match TableUpdate::parse(raw) {
                 Ok(update) => request.updates.push(update),
-                Err(error) => request.note(wrong(format!("updates[{index}]"), error)),
+                Err(error) => request.note(wrong(&format!("updates[{index}]"), &error)),
             }
         }
         request
     }
+
+    fn list<'a>(&mut self, body: &Object<'a>, key: &str) -> Option<Vec<&'a RawValue>> {
+        body.optional(key).unwrap_or_else(|flaw| {
+            self.note(flaw.into());
+            Some(Vec::new())
+        })
+    }
 }
 
-/// The tables of a transaction, each with its commit; an unreadable identifier or a table named twice is refused.
-pub fn parse_transaction(body: &[u8]) -> Result<Vec<(TableIdent, CommitRequest)>> {
-    let body: TransactionBody<'_> = serde_json::from_slice(body).map_err(not_json)?;
-    if body.table_changes.is_empty() {
-        return Err(Error::invalid("table-changes must name at least one table"));
-    }
-    let mut changes: Vec<(TableIdent, CommitRequest)> = Vec::with_capacity(body.table_changes.len());
-    for (index, change) in body.table_changes.iter().enumerate() {
-        let ident = identifier(change, index)?;
-        if changes.iter().any(|(earlier, _)| *earlier == ident) {
-            return Err(Error::invalid(format!(
-                "table-changes[{index}]: {ident} is in the transaction already"
-            )));
+/// Commits for several tables, to be applied together.
+#[derive(Debug, Default)]
+pub struct TransactionRequest {
+    pub changes: Vec<(TableIdent, CommitRequest)>,
+    /// What is wrong with the transaction as a whole; noted like the faults of its commits.
+    pub fault: Option<Error>,
+}
+
+impl TransactionRequest {
+    /// Fails only where the body is no JSON object with a list of changes.
+    pub fn parse(body: &[u8]) -> Result<Self> {
+        let changes: Vec<&RawValue> = object(body)?.required("table-changes")?;
+        let mut request = Self::default();
+        if changes.is_empty() {
+            request.note(Error::invalid("table-changes must name at least one table"));
         }
-        changes.push((ident, CommitRequest::read(change)));
+        for (index, raw) in changes.into_iter().enumerate() {
+            match change(raw) {
+                Err(flaw) => request.note(flaw.under(format!("[{index}]")).under("table-changes").into()),
+                Ok((ident, _)) if request.names(&ident) => {
+                    request.note(Error::invalid(format!("table-changes[{index}]: {ident} is in the transaction already")));
+                }
+                Ok(change) => request.changes.push(change),
+            }
+        }
+        Ok(request)
     }
-    Ok(changes)
+
+    /// Adds something else that is wrong with the request; the first one speaks.
+    pub fn note(&mut self, fault: Error) {
+        self.fault.get_or_insert(fault);
+    }
+
+    fn names(&self, ident: &TableIdent) -> bool {
+        self.changes.iter().any(|(earlier, _)| earlier == ident)
+    }
 }
 
-fn identifier(change: &Body<'_>, index: usize) -> Result<TableIdent> {
-    let missing = || Error::invalid(format!("table-changes[{index}].identifier must name a table"));
-    let raw = change.identifier.ok_or_else(missing)?;
-    let identifier: Identifier =
-        serde_json::from_str(raw.get()).map_err(|error| wrong(format!("table-changes[{index}].identifier"), error))?;
-    Ok(TableIdent::new(
-        NamespaceIdent::new(identifier.namespace)?,
-        identifier.name,
-    ))
+fn change(raw: &RawValue) -> Checked<(TableIdent, CommitRequest)> {
+    let change = Object::parse(raw)?;
+    let identifier = Object::parse(change.required_raw("identifier")?).map_err(|flaw| flaw.under("identifier"))?;
+    let levels = identifier.required("namespace").map_err(|flaw| flaw.under("identifier"))?;
+    let name: String = identifier.required("name").map_err(|flaw| flaw.under("identifier"))?;
+    let namespace = NamespaceIdent::new(levels).map_err(|error| Flaw::new(error.message()).under("identifier"))?;
+    Ok((TableIdent::new(namespace, name), CommitRequest::read(&change)))
 }
 
+fn object(body: &[u8]) -> Result<Object<'_>> {
+    let raw: &RawValue = serde_json::from_slice(body)
+        .map_err(|error| Error::invalid(format!("the body is not JSON: {error}")).with_source(error))?;
+    Ok(Object::parse(raw)?)
+}
+
+/// The id of the snapshot that an update adds, even where the update cannot be read as a whole.
 fn added_snapshot(raw: &RawValue) -> Option<i64> {
-    let glance: Glance = serde_json::from_str(raw.get()).ok()?;
-    glance
-        .snapshot
-        .filter(|_| glance.action.as_deref() == Some("add-snapshot"))
-        .map(|snapshot| snapshot.snapshot_id)
+    let update = Object::parse(raw).ok()?;
+    let action: String = update.optional("action").ok()??;
+    let snapshot = Object::parse(update.get("snapshot")?).ok()?;
+    snapshot.optional("snapshot-id").ok()?.filter(|_| action.eq_ignore_ascii_case("add-snapshot"))
 }
 
-fn not_json(error: serde_json::Error) -> Error {
-    Error::invalid(format!("the body is not a commit: {error}")).with_source(error)
-}
-
-fn wrong(field: String, error: serde_json::Error) -> Error {
-    Error::invalid(format!("{field}: {error}")).with_source(error)
+fn wrong(field: &str, error: &Error) -> Error {
+    Error::invalid(format!("{field}: {}", error.message()))
 }
 
 #[cfg(test)]
@@ -173,6 +160,17 @@ mod tests {
         let mut request = CommitRequest::parse(body).unwrap();
         assert_eq!(request.snapshot_ids(), [7]);
         assert_eq!(request.take_fault().unwrap_err().kind(), Kind::Invalid);
+    }
+
+    #[test]
+    fn a_snapshot_id_is_known_however_the_update_is_spelled() {
+        for update in [
+            r#"{"action":"Add-Snapshot","snapshot":{"snapshot-id":7}}"#,
+            r#"{"action":"add-snapshot","action":"add-snapshot","snapshot":{"snapshot-id":1,"snapshot-id":7}}"#,
+        ] {
+            let request = CommitRequest::parse(format!(r#"{{"updates":[],"updates":[{update}]}}"#).as_bytes()).unwrap();
+            assert_eq!(request.snapshot_ids(), [7], "{update}");
+        }
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl Tables {
             return Err(taken.kind.taken(TabularKind::Table, &request.ident));
         }
         warehouse.place.check(&Location::parse(&request.metadata_location)?)?;
-        let document = self.documents.table(warehouse, &request.metadata_location).await?;
+        let document = self.documents.table_anew(warehouse, &request.metadata_location).await?;
         let location = Location::parse(document.metadata.location())?;
         self.check_location(warehouse, &location, present.as_ref().map(|p| p.id))
             .await?;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::raw_object::{RawObject, without_nulls};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 
 const WHAT: &str = "view version";
 
@@ -102,9 +102,10 @@ impl ViewVersion {
         }
         let mut seen = BTreeSet::new();
         match self.dialects.iter().find(|dialect| !seen.insert(*dialect)) {
-            Some(twice) => Err(Error::invalid(format!(
-                "Invalid view version: Cannot add multiple queries for dialect {twice}"
-            ))),
+            Some(twice) => Err(Error::new(
+                Kind::IllegalArgument,
+                format!("Invalid view version: Cannot add multiple queries for dialect {twice}"),
+            )),
             None => Ok(()),
         }
     }

@@ -101,6 +101,7 @@ impl ApiError {
     fn row(&self) -> (StatusCode, &'static str) {
         match self.problem {
             Problem::Catalog(Kind::Invalid) => (StatusCode::BAD_REQUEST, "BadRequestException"),
+            Problem::Catalog(Kind::IllegalArgument) => (StatusCode::BAD_REQUEST, "IllegalArgumentException"),
             Problem::Catalog(Kind::Forbidden) => (StatusCode::FORBIDDEN, "ForbiddenException"),
             Problem::Catalog(Kind::NoSuchWarehouse) => (StatusCode::NOT_FOUND, "NoSuchWarehouseException"),
             Problem::Catalog(Kind::NoSuchNamespace) => (StatusCode::NOT_FOUND, "NoSuchNamespaceException"),

@@ -213,7 +213,11 @@ impl FromRequestParts<Api> for AtFunction {
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
         let AtNamespace { warehouse, namespace } = AtNamespace::from_request_parts(parts, api).await?;
         let name = decode(Raw::of(parts, api).await?.part("function"), Reading::Uri)?;
-        Ok(Self { warehouse, namespace, name })
+        Ok(Self {
+            warehouse,
+            namespace,
+            name,
+        })
     }
 }
 

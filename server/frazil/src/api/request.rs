@@ -88,7 +88,10 @@ impl RequestBody for NoBody {
 pub fn context(parts: &Parts, api: &Api) -> RequestContext {
     RequestContext {
         principal: Principal::Anonymous,
-        request_id: parts.extensions.get::<RequestId>().map_or_else(String::new, |id| id.0.to_string()),
+        request_id: parts
+            .extensions
+            .get::<RequestId>()
+            .map_or_else(String::new, |id| id.0.to_string()),
         deadline: Instant::now() + Duration::from_millis(api.commit_deadline_ms()),
         clock: api.clock(),
         idempotency: None,
@@ -108,7 +111,9 @@ impl<T: DeserializeOwned> FromRequestParts<Api> for Query<T> {
 
     async fn from_request_parts(parts: &mut Parts, _api: &Api) -> Result<Self> {
         let query = axum::extract::Query::try_from_uri(&parts.uri);
-        query.map(|query| Self(query.0)).map_err(|rejection| Error::invalid(rejection.body_text()).into())
+        query
+            .map(|query| Self(query.0))
+            .map_err(|rejection| Error::invalid(rejection.body_text()).into())
     }
 }
 
@@ -121,7 +126,12 @@ impl<B: RequestBody> FromRequest<Api> for Mutation<B> {
         let (mut ctx, mut body) = (context(&parts, api), B::read(&text)?);
         match key(&parts.headers) {
             Ok(None) => {}
-            Ok(Some(key)) => ctx.idempotency = Some(IdempotencyKey { key, binding: binding(&parts, &ctx.principal, &text) }),
+            Ok(Some(key)) => {
+                ctx.idempotency = Some(IdempotencyKey {
+                    key,
+                    binding: binding(&parts, &ctx.principal, &text),
+                })
+            }
             Err(fault) => body.refuse(fault)?,
         }
         Ok(Self { ctx, body })
@@ -137,10 +147,14 @@ async fn read_body(body: Body, limits: &LimitsConfig, size: BodySize) -> Result<
     let within = Duration::from_millis(limits.body_timeout_ms);
     let read = timeout(within, axum::body::to_bytes(body, limit_bytes)).await;
     let read = read.map_err(|_| ApiError::body_too_slow(limits.body_timeout_ms))?;
-    read.map_err(|error| match error.source().is_some_and(<dyn StdError>::is::<LengthLimitError>) {
-        true => ApiError::body_too_large(limit_bytes),
-        false => Error::invalid("the body could not be read to its end").with_source(error).into(),
-    })
+    read.map_err(
+        |error| match error.source().is_some_and(<dyn StdError>::is::<LengthLimitError>) {
+            true => ApiError::body_too_large(limit_bytes),
+            false => Error::invalid("the body could not be read to its end")
+                .with_source(error)
+                .into(),
+        },
+    )
 }
 
 /// The client's key: any version of UUID, in any case, once.
@@ -152,7 +166,8 @@ fn key(headers: &HeaderMap) -> catalog::error::Result<Option<Uuid>> {
         (Some(key), None) => {
             let text = key.to_str().ok().filter(|text| text.len() == KEY_BYTES);
             let uuid = text.and_then(|text| Uuid::try_parse(text).ok());
-            uuid.map(Some).ok_or_else(|| Error::invalid("Idempotency-Key must be a UUID of 36 characters"))
+            uuid.map(Some)
+                .ok_or_else(|| Error::invalid("Idempotency-Key must be a UUID of 36 characters"))
         }
     }
 }
@@ -177,7 +192,9 @@ mod tests {
     use super::*;
 
     fn headers(keys: &[&str]) -> HeaderMap {
-        keys.iter().map(|key| (IDEMPOTENCY_KEY.parse().unwrap(), HeaderValue::from_str(key).unwrap())).collect()
+        keys.iter()
+            .map(|key| (IDEMPOTENCY_KEY.parse().unwrap(), HeaderValue::from_str(key).unwrap()))
+            .collect()
     }
 
     #[test]
@@ -190,14 +207,27 @@ mod tests {
     #[test]
     fn what_is_no_uuid_or_comes_twice_is_refused() {
         let uuid = "0197d5ca-9c2f-7d5e-8f6a-0123456789ab";
-        for keys in [&["not-a-uuid"][..], &[uuid, uuid], &["0197d5ca9c2f7d5e8f6a0123456789ab"], &[""]] {
+        for keys in [
+            &["not-a-uuid"][..],
+            &[uuid, uuid],
+            &["0197d5ca9c2f7d5e8f6a0123456789ab"],
+            &[""],
+        ] {
             assert!(key(&headers(keys)).is_err(), "{keys:?}");
         }
     }
 
     #[test]
     fn another_operation_body_or_principal_is_another_binding() {
-        let parts = |method: &str, uri: &str| Request::builder().method(method).uri(uri).body(()).unwrap().into_parts().0;
+        let parts = |method: &str, uri: &str| {
+            Request::builder()
+                .method(method)
+                .uri(uri)
+                .body(())
+                .unwrap()
+                .into_parts()
+                .0
+        };
         let anybody = Principal::Anonymous;
         let one = binding(&parts("POST", "/v1/a/namespaces"), &anybody, b"{}");
         assert_eq!(one, binding(&parts("POST", "/v1/a/namespaces"), &anybody, b"{}"));

@@ -32,6 +32,15 @@ fn all() -> Vec<String> {
     keys.collect()
 }
 
+/// Refuses what is no setting.
+pub fn check_key(place: &str, key: &str) -> Result<(), ConfigError> {
+    let known = all();
+    match known.iter().any(|known| known == key) {
+        true => Ok(()),
+        false => Err(unknown(place.to_owned(), key, &known)),
+    }
+}
+
 /// The settings of a file, all of them known.
 pub fn of_file(path: &Path) -> Result<figment::providers::Data<Toml>, ConfigError> {
     let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable {

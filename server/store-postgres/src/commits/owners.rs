@@ -49,7 +49,8 @@ pub(super) async fn of_uuid(
     owner.map(|row| table_ident(row.parts, row.name)).transpose()
 }
 
-/// A live table other than `except` whose place overlaps, with its location.
+/// A live table other than `except` whose place overlaps, with its location. Two searches of tabular_place: an OR of
+/// both conditions would walk through all tables of the warehouse.
 pub(super) async fn of_place(
     conn: &mut PgConnection,
     warehouse: WarehouseId,
@@ -57,12 +58,17 @@ pub(super) async fn of_place(
     except: Option<TabularId>,
 ) -> Result<Option<(TableIdent, String)>, StoreError> {
     let owner = sqlx::query!(
-        "SELECT n.parts, t.name, t.location FROM tabular t JOIN namespace n ON n.id = t.namespace_id
-          WHERE t.warehouse_id = $1 AND t.kind = 'table'
-            AND (t.canonical_location = ANY($2)
-                 OR t.canonical_location >= $3 AND t.canonical_location < $4)
-            AND t.id IS DISTINCT FROM $5
-          LIMIT 1",
+        r#"SELECT n.parts, t.name AS "name!", t.location AS "location!"
+             FROM (SELECT namespace_id, name, location FROM tabular
+                    WHERE warehouse_id = $1 AND kind = 'table' AND canonical_location = ANY($2)
+                      AND id IS DISTINCT FROM $5
+                   UNION ALL
+                   SELECT namespace_id, name, location FROM tabular
+                    WHERE warehouse_id = $1 AND kind = 'table'
+                      AND canonical_location >= $3 AND canonical_location < $4
+                      AND id IS DISTINCT FROM $5) t
+             JOIN namespace n ON n.id = t.namespace_id
+            LIMIT 1"#,
         warehouse.0,
         &place.at_or_above,
         place.below_from,

@@ -7,7 +7,7 @@ use catalog::tabulars::TabularKind;
 use sqlx::SqliteConnection;
 use uuid::Uuid;
 
-use crate::columns::table_ident;
+use crate::columns::{json, table_ident};
 
 /// A table or view as a row has it.
 pub(super) struct Owner {
@@ -62,22 +62,29 @@ pub(super) async fn of_uuid(
     .await
 }
 
-/// A live table other than `except` whose place overlaps.
+/// A live table other than `except` whose place overlaps. Two searches: an OR of both conditions would walk through all
+/// tables of the warehouse.
 pub(super) async fn of_place(
     conn: &mut SqliteConnection,
     warehouse: WarehouseId,
     place: &Overlap,
     except: Option<TabularId>,
 ) -> Result<Option<Owner>, sqlx::Error> {
-    let (at_or_above, except) = (crate::columns::json(&place.at_or_above), except.map(|id| id.0));
+    let (at_or_above, except) = (json(&place.at_or_above), except.map(|id| id.0));
     sqlx::query_as!(
         Owner,
-        "SELECT n.parts, t.name, t.location FROM tabular t JOIN namespace n ON n.id = t.namespace_id
-          WHERE t.warehouse_id = $1 AND t.kind = 'table'
-            AND (t.canonical_location IN (SELECT value FROM json_each($2))
-                 OR t.canonical_location >= $3 AND t.canonical_location < $4)
-            AND t.id IS NOT $5
-          LIMIT 1",
+        r#"SELECT n.parts, t.name AS "name!", t.location AS "location!"
+             FROM (SELECT namespace_id, name, location FROM tabular
+                    WHERE warehouse_id = $1 AND kind = 'table'
+                      AND canonical_location IN (SELECT value FROM json_each($2))
+                      AND id IS NOT $5
+                   UNION ALL
+                   SELECT namespace_id, name, location FROM tabular
+                    WHERE warehouse_id = $1 AND kind = 'table'
+                      AND canonical_location >= $3 AND canonical_location < $4
+                      AND id IS NOT $5) t
+             JOIN namespace n ON n.id = t.namespace_id
+            LIMIT 1"#,
         warehouse.0,
         at_or_above,
         place.below_from,

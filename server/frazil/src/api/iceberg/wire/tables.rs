@@ -168,13 +168,19 @@ impl TryFrom<TableIdentifier> for TableIdent {
 
 impl From<TableIdent> for TableIdentifier {
     fn from(ident: TableIdent) -> Self {
-        Self { namespace: ident.namespace.levels().to_vec(), name: ident.name }
+        Self {
+            namespace: ident.namespace.levels().to_vec(),
+            name: ident.name,
+        }
     }
 }
 
 impl From<Listing<TableIdent>> for ListTablesResponse {
     fn from(listing: Listing<TableIdent>) -> Self {
         let identifiers = listing.entries.into_iter().map(TableIdentifier::from).collect();
-        Self { identifiers, next_page_token: listing.next_page_token }
+        Self {
+            identifiers,
+            next_page_token: listing.next_page_token,
+        }
     }
 }
