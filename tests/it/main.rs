@@ -1,1 +1,20 @@
-fn main() {}
+//! The server as its clients see it: each test has a server of its own, and most run on both stores.
+
+mod borders;
+mod commits;
+mod config;
+mod document;
+mod errors;
+mod etags;
+mod idempotency;
+mod known_snapshots;
+mod names;
+mod namespaces;
+mod operations;
+mod pagination;
+mod process;
+mod server;
+mod sizes;
+mod tables;
+mod transactions;
+mod views;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::commits::draft::Drafts;
 use crate::commits::known::{Evidence, Landing, landing};
-use crate::commits::request::CommitRequest;
+use crate::commits::request::{CommitRequest, TransactionRequest};
 use crate::commits::store::{CommitStore, PointerRead, Swap, SwapOutcome};
 use crate::commits::swap::{Swapper, certainly_lost, refusal};
 use crate::context::RequestContext;
@@ -46,7 +46,7 @@ pub struct Commits {
 /// A request for one table, with the pointer as it was last read.
 struct Change {
     ident: TableIdent,
-    request: CommitRequest,
+    request: Arc<CommitRequest>,
     read: PointerRead,
 }
 
@@ -69,7 +69,11 @@ impl Commits {
         ident: TableIdent,
         request: CommitRequest,
     ) -> Result<Loaded> {
-        let answered = self.land(ctx, warehouse, vec![(ident.clone(), request)]).await?;
+        let request = TransactionRequest {
+            changes: vec![(ident.clone(), request)],
+            fault: None,
+        };
+        let answered = self.land(ctx, warehouse, request).await?;
         self.tables.answered(warehouse, &ident, answered).await
     }
 
@@ -78,34 +82,46 @@ impl Commits {
         &self,
         ctx: &RequestContext,
         warehouse: &Arc<Warehouse>,
-        requests: Vec<(TableIdent, CommitRequest)>,
+        request: TransactionRequest,
     ) -> Result<()> {
-        self.land(ctx, warehouse, requests).await.map(|_| ())
+        self.land(ctx, warehouse, request).await.map(|_| ())
     }
 
     async fn land(
         &self,
         ctx: &RequestContext,
         warehouse: &Arc<Warehouse>,
-        requests: Vec<(TableIdent, CommitRequest)>,
+        request: TransactionRequest,
     ) -> Result<Answered> {
-        let mut changes = Vec::with_capacity(requests.len());
-        for (ident, request) in requests {
+        // An entry that cannot be read cannot have landed either.
+        let whole = request.fault.is_none();
+        let (mut changes, mut fault) = (Vec::with_capacity(request.changes.len()), None);
+        for (ident, mut request) in request.changes {
+            fault = fault.or(request.take_fault());
             let read = self
                 .store
                 .read_pointer(warehouse.id, &ident, request.snapshot_ids())
                 .await?;
-            changes.push(Change { ident, request, read });
-        }
-        // Before any refusal: a 4xx for what landed would make clients delete live files.
-        if self.landed_before(warehouse, &changes).await? {
-            return Ok(Answered {
-                answer: current(&changes),
-                replayed: true,
+            changes.push(Change {
+                ident,
+                request: Arc::new(request),
+                read,
             });
         }
-        for change in &mut changes {
-            change.request.take_fault()?;
+        // Before any refusal: a 4xx for what landed would make clients delete live files.
+        match (
+            self.landed_before(ctx, warehouse, &changes).await?,
+            request.fault.or(fault),
+        ) {
+            (true, _) if whole => {
+                return Ok(Answered {
+                    answer: current(&changes),
+                    replayed: true,
+                });
+            }
+            (true, _) => return Err(in_doubt()),
+            (false, Some(fault)) => return Err(fault),
+            (false, None) => {}
         }
         let (this, warehouse, context) = (self.clone(), warehouse.clone(), ctx.clone());
         let warehouse_id = warehouse.id;
@@ -122,7 +138,7 @@ impl Commits {
         ticket: Ticket,
     ) -> Result<Ran> {
         loop {
-            let drafts = self.draft(ctx, warehouse, &changes).await?;
+            let drafts = self.draft(ctx, warehouse, &changes.iter().collect::<Vec<_>>()).await?;
             if drafts.change_nothing() {
                 return Ok(Ran::Unchanged(current(&changes)));
             }
@@ -142,7 +158,7 @@ impl Commits {
                 ));
             }
             self.read_again(warehouse, &mut changes).await?;
-            if self.landed_before(warehouse, &changes).await? {
+            if self.landed_before(ctx, warehouse, &changes).await? {
                 return Ok(Ran::Unchanged(current(&changes)));
             }
         }
@@ -200,19 +216,30 @@ impl Commits {
     }
 
     /// Whether the whole request landed before. In doubt, nothing may be applied and nothing refused.
-    async fn landed_before(&self, warehouse: &Warehouse, changes: &[Change]) -> Result<bool> {
+    async fn landed_before(
+        &self,
+        ctx: &RequestContext,
+        warehouse: &Arc<Warehouse>,
+        changes: &[Change],
+    ) -> Result<bool> {
         let mut parts = Vec::with_capacity(changes.len());
         for change in changes {
             parts.push(self.evidence(warehouse, change).await?);
         }
         match landing(&parts) {
             Landing::New => Ok(false),
-            Landing::Before => Ok(true),
-            Landing::InDoubt => Err(Error::new(
-                Kind::StateUnknown,
-                "some of these snapshots landed before, or in a table that is gone: nothing was applied now; look before you delete",
-            )),
+            Landing::Before if self.rest_is_there(ctx, warehouse, changes).await => Ok(true),
+            Landing::Before | Landing::InDoubt => Err(in_doubt()),
         }
+    }
+
+    /// What brings no snapshot has no id to be known by: it landed if asking for it again changes nothing.
+    async fn rest_is_there(&self, ctx: &RequestContext, warehouse: &Arc<Warehouse>, changes: &[Change]) -> bool {
+        let rest: Vec<&Change> = changes
+            .iter()
+            .filter(|change| change.request.snapshot_ids().is_empty())
+            .collect();
+        rest.is_empty() || matches!(self.draft(ctx, warehouse, &rest).await, Ok(drafts) if drafts.change_nothing())
     }
 
     async fn evidence(&self, warehouse: &Warehouse, change: &Change) -> Result<Evidence> {
@@ -226,15 +253,29 @@ impl Commits {
             return Ok(evidence(0, 0));
         }
         let asserted = change.request.asserted_uuid();
-        let here = change.read.pointer.as_ref().filter(|pointer| pointer.kind == TabularKind::Table);
+        let here = change
+            .read
+            .pointer
+            .as_ref()
+            .filter(|pointer| pointer.kind == TabularKind::Table);
         let here = here.filter(|pointer| asserted.is_none_or(|uuid| uuid == pointer.uuid));
-        let known = ids.iter().filter(|id| here.is_some() && change.read.landed.contains(id)).count();
+        let known = ids
+            .iter()
+            .filter(|id| here.is_some() && change.read.landed.contains(id))
+            .count();
         if known > 0 || (here.is_some() && asserted.is_some()) {
             return Ok(evidence(known, 0));
         }
         // The name may mean another table by now, or none: what the client committed to is found by UUID, else by id.
         Ok(evidence(0, self.store.landed(warehouse.id, asserted, ids).await?.len()))
     }
+}
+
+fn in_doubt() -> Error {
+    Error::new(
+        Kind::StateUnknown,
+        "a part of this landed before, or in a table that is gone: nothing was applied now; look before you delete",
+    )
 }
 
 /// The metadata as it is now: a transaction answers with nothing.

@@ -176,6 +176,14 @@ impl Tables {
         except: Option<TabularId>,
     ) -> Result<()> {
         warehouse.place.check(location)?;
+        if std::iter::once(&warehouse.place.root)
+            .chain(&warehouse.place.allowed)
+            .any(|place| place == location)
+        {
+            return Err(Error::invalid(format!(
+                "location {location} is a place for many tables: choose a folder below it"
+            )));
+        }
         match self.commits.location_owner(warehouse.id, location, except).await? {
             Some((owner, taken)) => Err(location_taken(&owner, &taken)),
             None => Ok(()),
@@ -206,8 +214,13 @@ impl Tables {
             let (location, document) = self.current_document(warehouse, ident, now).await?;
             return Ok(loaded(location, &document, SnapshotMode::All));
         }
-        let document = self.documents.table(warehouse, &metadata_location).await?;
-        Ok(loaded(metadata_location, &document, SnapshotMode::All))
+        match self.documents.table(warehouse, &metadata_location).await {
+            Ok(document) => Ok(loaded(metadata_location, &document, SnapshotMode::All)),
+            Err(FileError::Missing { .. }) if answered.replayed => Err(Error::unprocessable(format!(
+                "this request succeeded before, and {ident} was purged since: send a new request with a new key"
+            ))),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The pointer of a table; a view of that name is no table.
@@ -223,7 +236,10 @@ impl Tables {
         }
         let again = self.pointer(warehouse, ident).await?;
         match self.documents.is_lost(warehouse, &again.metadata_location).await {
-            true => Err(FileError::Missing { location: again.metadata_location }.into()),
+            true => Err(FileError::Missing {
+                location: again.metadata_location,
+            }
+            .into()),
             false => Ok(again),
         }
     }
@@ -249,8 +265,8 @@ impl Tables {
     /// Without its metadata a table has nothing that could be found and deleted, or that could forbid it.
     async fn purge_task(&self, ctx: &RequestContext, warehouse: &Warehouse, from: &Pointer) -> Result<PurgeTask> {
         match self.documents.table(warehouse, &from.metadata_location).await {
-            Ok(document) if document.metadata.property("gc.enabled") == Some("false") => Err(Error::invalid(
-                "cannot purge: the table's property gc.enabled is false; drop it without purge, or set the property",
+            Ok(document) if forbids_gc(&document) => Err(Error::invalid(
+                "cannot purge: the table's property gc.enabled is not true; drop it without purge, or set the property",
             )),
             Ok(_) | Err(FileError::Missing { .. }) => Ok(PurgeTask {
                 id: PurgeId(ctx.new_id()),
@@ -264,6 +280,14 @@ impl Tables {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// As Java reads it: everything but "true", in any case, is false.
+fn forbids_gc(document: &TableDocument) -> bool {
+    document
+        .metadata
+        .property("gc.enabled")
+        .is_some_and(|enabled| !enabled.eq_ignore_ascii_case("true"))
 }
 
 fn loaded(metadata_location: String, document: &TableDocument, mode: SnapshotMode) -> Loaded {

@@ -1,13 +1,12 @@
 //! A commit as it arrives: what is wrong with it is noted, and refused only after known snapshots are looked up.
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::commits::requirements::Requirement;
 use crate::error::{Error, Result};
 use crate::ident::{NamespaceIdent, TableIdent};
-use crate::metadata::{Flaw, Object, TableUpdate};
+use crate::metadata::{Checked, Flaw, Object, TableUpdate};
 
 /// Requirements and updates for one table.
 #[derive(Debug, Default)]
@@ -17,12 +16,6 @@ pub struct CommitRequest {
     /// Every snapshot id that an `add-snapshot` names, readable or not.
     snapshot_ids: Vec<i64>,
     fault: Option<Error>,
-}
-
-#[derive(Deserialize)]
-struct Identifier {
-    namespace: Vec<String>,
-    name: String,
 }
 
 impl CommitRequest {
@@ -37,8 +30,8 @@ impl CommitRequest {
     }
 
     /// What is wrong with the request, if anything.
-    pub fn take_fault(&mut self) -> Result<()> {
-        self.fault.take().map_or(Ok(()), Err)
+    pub fn take_fault(&mut self) -> Option<Error> {
+        self.fault.take()
     }
 
     pub fn snapshot_ids(&self) -> &[i64] {
@@ -63,7 +56,12 @@ impl CommitRequest {
     fn read(body: &Object<'_>) -> Self {
         let mut request = Self::default();
         // Clients may leave out the requirements of a first commit.
-        for (index, raw) in request.list(body, "requirements").unwrap_or_default().iter().enumerate() {
+        for (index, raw) in request
+            .list(body, "requirements")
+            .unwrap_or_default()
+            .iter()
+            .enumerate()
+        {
             match Requirement::parse(raw) {
                 Ok(requirement) => request.requirements.push(requirement),
                 Err(error) => request.note(wrong(&format!("requirements[{index}]"), &error)),
@@ -71,7 +69,9 @@ impl CommitRequest {
         }
         let updates = request.list(body, "updates");
         if updates.is_none() {
-            request.note(Error::invalid("updates: the commit must have this list, which may be empty"));
+            request.note(Error::invalid(
+                "updates: the commit must have this list, which may be empty",
+            ));
         }
         for (index, raw) in updates.unwrap_or_default().iter().enumerate() {
             request.snapshot_ids.extend(added_snapshot(raw));
@@ -91,24 +91,55 @@ impl CommitRequest {
     }
 }
 
-/// The tables of a transaction, each with its commit; an unreadable identifier or a table named twice is refused.
-pub fn parse_transaction(body: &[u8]) -> Result<Vec<(TableIdent, CommitRequest)>> {
-    let changes: Vec<&RawValue> = object(body)?.required("table-changes")?;
-    if changes.is_empty() {
-        return Err(Error::invalid("table-changes must name at least one table"));
-    }
-    let mut requests: Vec<(TableIdent, CommitRequest)> = Vec::with_capacity(changes.len());
-    for (index, raw) in changes.into_iter().enumerate() {
-        let at = |flaw: Flaw| Error::from(flaw.under(format!("[{index}]")).under("table-changes"));
-        let change = Object::parse(raw).map_err(at)?;
-        let Identifier { namespace, name } = change.required("identifier").map_err(at)?;
-        let ident = TableIdent::new(NamespaceIdent::new(namespace)?, name);
-        if requests.iter().any(|(earlier, _)| *earlier == ident) {
-            return Err(Error::invalid(format!("table-changes[{index}]: {ident} is in the transaction already")));
+/// Commits for several tables, to be applied together.
+#[derive(Debug, Default)]
+pub struct TransactionRequest {
+    pub changes: Vec<(TableIdent, CommitRequest)>,
+    /// What is wrong with the transaction as a whole; noted like the faults of its commits.
+    pub fault: Option<Error>,
+}
+
+impl TransactionRequest {
+    /// Fails only where the body is no JSON object with a list of changes.
+    pub fn parse(body: &[u8]) -> Result<Self> {
+        let changes: Vec<&RawValue> = object(body)?.required("table-changes")?;
+        let mut request = Self::default();
+        if changes.is_empty() {
+            request.note(Error::invalid("table-changes must name at least one table"));
         }
-        requests.push((ident, CommitRequest::read(&change)));
+        for (index, raw) in changes.into_iter().enumerate() {
+            match change(raw) {
+                Err(flaw) => request.note(flaw.under(format!("[{index}]")).under("table-changes").into()),
+                Ok((ident, _)) if request.names(&ident) => {
+                    request.note(Error::invalid(format!(
+                        "table-changes[{index}]: {ident} is in the transaction already"
+                    )));
+                }
+                Ok(change) => request.changes.push(change),
+            }
+        }
+        Ok(request)
     }
-    Ok(requests)
+
+    /// Adds something else that is wrong with the request; the first one speaks.
+    pub fn note(&mut self, fault: Error) {
+        self.fault.get_or_insert(fault);
+    }
+
+    fn names(&self, ident: &TableIdent) -> bool {
+        self.changes.iter().any(|(earlier, _)| earlier == ident)
+    }
+}
+
+fn change(raw: &RawValue) -> Checked<(TableIdent, CommitRequest)> {
+    let change = Object::parse(raw)?;
+    let identifier = Object::parse(change.required_raw("identifier")?).map_err(|flaw| flaw.under("identifier"))?;
+    let levels = identifier
+        .required("namespace")
+        .map_err(|flaw| flaw.under("identifier"))?;
+    let name: String = identifier.required("name").map_err(|flaw| flaw.under("identifier"))?;
+    let namespace = NamespaceIdent::new(levels).map_err(|error| Flaw::new(error.message()).under("identifier"))?;
+    Ok((TableIdent::new(namespace, name), CommitRequest::read(&change)))
 }
 
 fn object(body: &[u8]) -> Result<Object<'_>> {
@@ -122,7 +153,10 @@ fn added_snapshot(raw: &RawValue) -> Option<i64> {
     let update = Object::parse(raw).ok()?;
     let action: String = update.optional("action").ok()??;
     let snapshot = Object::parse(update.get("snapshot")?).ok()?;
-    snapshot.optional("snapshot-id").ok()?.filter(|_| action.eq_ignore_ascii_case("add-snapshot"))
+    snapshot
+        .optional("snapshot-id")
+        .ok()?
+        .filter(|_| action.eq_ignore_ascii_case("add-snapshot"))
 }
 
 fn wrong(field: &str, error: &Error) -> Error {
@@ -139,7 +173,7 @@ mod tests {
         let body = br#"{"requirements":[],"updates":[{"action":"add-snapshot","snapshot":{"snapshot-id":7}}]}"#;
         let mut request = CommitRequest::parse(body).unwrap();
         assert_eq!(request.snapshot_ids(), [7]);
-        assert_eq!(request.take_fault().unwrap_err().kind(), Kind::Invalid);
+        assert_eq!(request.take_fault().unwrap().kind(), Kind::Invalid);
     }
 
     #[test]
@@ -156,7 +190,7 @@ mod tests {
     #[test]
     fn an_unknown_update_is_noted_with_its_place() {
         let body = br#"{"updates":[{"action":"set-properties","updates":{}},{"action":"fly"}]}"#;
-        let error = CommitRequest::parse(body).unwrap().take_fault().unwrap_err();
+        let error = CommitRequest::parse(body).unwrap().take_fault().unwrap();
         assert!(error.message().starts_with("updates[1]: "), "{error}");
         assert!(error.message().contains("fly"), "{error}");
     }
@@ -165,7 +199,7 @@ mod tests {
     fn a_commit_without_requirements_is_read() {
         let mut request = CommitRequest::parse(br#"{"updates":[]}"#).unwrap();
         assert!(request.requirements.is_empty());
-        assert!(request.take_fault().is_ok());
+        assert!(request.take_fault().is_none());
     }
 
     #[test]
@@ -173,7 +207,7 @@ mod tests {
         let error = CommitRequest::parse(br#"{"requirements":[]}"#)
             .unwrap()
             .take_fault()
-            .unwrap_err();
+            .unwrap();
         assert!(error.message().starts_with("updates"), "{error}");
     }
 

@@ -2,10 +2,11 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use catalog::commits::request::TransactionRequest;
 
 use crate::api::Api;
 use crate::api::error::Result;
-use crate::api::iceberg::wire::commits::{CommitTransactionRequest, Transaction};
+use crate::api::iceberg::wire::commits::CommitTransactionRequest;
 use crate::api::place::InWarehouse;
 use crate::api::request::Mutation;
 
@@ -17,11 +18,8 @@ use crate::api::request::Mutation;
 pub async fn commit_transaction(
     State(api): State<Api>,
     InWarehouse(warehouse): InWarehouse,
-    Mutation {
-        ctx,
-        body: Transaction(changes),
-    }: Mutation<Transaction>,
+    Mutation { ctx, body }: Mutation<TransactionRequest>,
 ) -> Result<StatusCode> {
-    api.catalog.commits.transact(&ctx, &warehouse, changes).await?;
+    api.catalog.commits.transact(&ctx, &warehouse, body).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,9 +1,8 @@
 //! Commits as they are asked for. What they hold is read by the catalog, which keeps what it does not know.
 
 use bytes::Bytes;
-use catalog::commits::request::{CommitRequest, parse_transaction};
+use catalog::commits::request::{CommitRequest, TransactionRequest};
 use catalog::error::{Error, Result};
-use catalog::ident::TableIdent;
 use utoipa::ToSchema;
 
 use crate::api::iceberg::wire::metadata::{TableRequirement, TableUpdate};
@@ -28,9 +27,6 @@ pub struct CommitTransactionRequest {
     pub table_changes: Vec<CommitTableRequest>,
 }
 
-/// The commits of a transaction, by table.
-pub struct Transaction(pub Vec<(TableIdent, CommitRequest)>);
-
 impl RequestBody for CommitRequest {
     const SIZE: BodySize = BodySize::Metadata;
 
@@ -44,16 +40,16 @@ impl RequestBody for CommitRequest {
     }
 }
 
-impl RequestBody for Transaction {
+impl RequestBody for TransactionRequest {
     const SIZE: BodySize = BodySize::Metadata;
 
     fn read(body: &Bytes) -> Result<Self> {
-        parse_transaction(body).map(Self)
+        Self::parse(body)
     }
 
     /// One commit that is at fault is enough to refuse them all.
     fn refuse(&mut self, fault: Error) -> Result<()> {
-        match self.0.first_mut() {
+        match self.changes.first_mut() {
             Some((_, commit)) => commit.refuse(fault),
             None => Err(fault),
         }
