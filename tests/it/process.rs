@@ -19,8 +19,11 @@ on_both_stores! {
 
 /// A request whose body is on its way: it has begun, and cannot end before the rest is sent.
 async fn half_a_request(server: &TestServer) -> TcpStream {
-    let mut connection = TcpStream::connect(server.base.trim_start_matches("http://")).await.unwrap();
-    let head = "POST /v1/default/namespaces HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 20\r\n\r\n{\"names";
+    let mut connection = TcpStream::connect(server.base.trim_start_matches("http://"))
+        .await
+        .unwrap();
+    let head =
+        "POST /v1/default/namespaces HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 20\r\n\r\n{\"names";
     connection.write_all(head.as_bytes()).await.unwrap();
     connection
 }
@@ -33,15 +36,26 @@ async fn other_half(mut connection: TcpStream) -> String {
 }
 
 async fn a_server_that_runs_is_live_and_ready(server: &TestServer) {
-    assert_eq!(server.get("/health/live").await.expect(200).json(), json!({"status": "live"}));
-    assert_eq!(server.get("/health/ready").await.expect(200).json(), json!({"status": "ready"}));
+    assert_eq!(
+        server.get("/health/live").await.expect(200).json(),
+        json!({"status": "live"})
+    );
+    assert_eq!(
+        server.get("/health/ready").await.expect(200).json(),
+        json!({"status": "ready"})
+    );
 }
 
 async fn metrics_name_routes_and_no_names(server: &TestServer) {
     server.create_namespace(&["a-name-to-be-kept-out"]).await;
     server.head("/namespaces/a-name-to-be-kept-out").await.expect(204);
     let text = server.get("/metrics").await.expect(200).text;
-    assert!(text.contains(r#"frazil_http_requests_total{method="HEAD",route="/v1/{prefix}/namespaces/{namespace}",status="204"}"#), "{text}");
+    assert!(
+        text.contains(
+            r#"frazil_http_requests_total{method="HEAD",route="/v1/{prefix}/namespaces/{namespace}",status="204"}"#
+        ),
+        "{text}"
+    );
     assert!(text.contains("frazil_http_request_duration_seconds_bucket"), "{text}");
     assert!(!text.contains("a-name-to-be-kept-out"), "{text}");
 }
@@ -51,12 +65,21 @@ async fn a_database_that_is_gone_makes_the_server_unready_and_not_dead() {
     let server = TestServer::on_postgres().await;
     server.get("/health/ready").await.expect(200);
     server.lose_database().await;
-    server.get("/health/ready").await.refused(503, "ServiceUnavailableException");
+    server
+        .get("/health/ready")
+        .await
+        .refused(503, "ServiceUnavailableException");
     server.get("/health/live").await.expect(200);
-    let refusal = server.get("/namespaces/n").await.refused(503, "ServiceUnavailableException");
+    let refusal = server
+        .get("/namespaces/n")
+        .await
+        .refused(503, "ServiceUnavailableException");
     let id = refusal.header("x-request-id").unwrap();
     assert!(refusal.message().contains(id), "{}", refusal.text);
-    server.post("/namespaces", json!({"namespace": ["n"]})).await.expect(503);
+    server
+        .post("/namespaces", json!({"namespace": ["n"]}))
+        .await
+        .expect(503);
     server.end().await;
 }
 
@@ -87,7 +110,10 @@ async fn a_body_that_does_not_come_is_not_waited_for() {
     let mut begun = half_a_request(&server).await;
     let mut answer = String::new();
     begun.read_to_string(&mut answer).await.unwrap();
-    assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("RequestTimeoutException"), "{answer}");
+    assert!(
+        answer.starts_with("HTTP/1.1 408") && answer.contains("RequestTimeoutException"),
+        "{answer}"
+    );
     server.end().await;
 }
 
@@ -102,7 +128,10 @@ async fn a_server_that_ends_finishes_what_it_has_begun() {
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let refusal = server.get("/health/ready").await.refused(503, "ServiceUnavailableException");
+    let refusal = server
+        .get("/health/ready")
+        .await
+        .refused(503, "ServiceUnavailableException");
     assert!(refusal.message().contains("about to end"), "{}", refusal.text);
     assert!(other_half(begun).await.starts_with("HTTP/1.1 200"));
     server.head("/namespaces/n").await.expect(204);
@@ -120,7 +149,10 @@ async fn a_request_under_way_outlives_the_end_of_listening() {
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert!(TcpStream::connect(&address).await.is_err(), "the server still takes connections");
+    assert!(
+        TcpStream::connect(&address).await.is_err(),
+        "the server still takes connections"
+    );
     assert!(other_half(begun).await.starts_with("HTTP/1.1 200"));
     server.end().await;
 }
@@ -131,7 +163,10 @@ async fn a_second_server_on_the_same_data_is_refused() {
     let mut config = Config::default();
     config.server.listen = ([127, 0, 0, 1], 0).into();
     config.storage.data_dir = server.data.path().to_owned();
-    let refusal = Server::open(config, telemetry::recorder().handle()).await.err().unwrap();
+    let refusal = Server::open(config, telemetry::recorder().handle())
+        .await
+        .err()
+        .unwrap();
     assert!(refusal.to_string().contains("frazil.db"), "{refusal}");
     server.end().await;
 }
@@ -155,7 +190,10 @@ async fn further_places_are_allowed_by_the_settings() {
     let server = TestServer::with(|config| config.storage.allowed_locations = vec![allowed]).await;
     server.create_namespace(&["n"]).await;
     let body = json!({"name": "t", "schema": crate::server::schema(), "location": format!("{place}/t")});
-    server.send(Method::POST, "/namespaces/n/tables", &[], Some(body.to_string().into())).await.expect(200);
+    server
+        .send(Method::POST, "/namespaces/n/tables", &[], Some(body.to_string().into()))
+        .await
+        .expect(200);
     assert!(elsewhere.path().join("t/metadata").is_dir());
     server.end().await;
 }

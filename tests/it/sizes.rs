@@ -18,7 +18,9 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 fn lines_without_tests(text: &str) -> usize {
-    text.lines().take_while(|line| !line.trim_start().starts_with("#[cfg(test)]")).count()
+    text.lines()
+        .take_while(|line| !line.trim_start().starts_with("#[cfg(test)]"))
+        .count()
 }
 
 #[test]

@@ -133,6 +133,10 @@ pub fn routes() -> OpenApiRouter<Api> {
 /// The whole service.
 pub fn router(api: Api) -> Router {
     let places = Arc::new(Semaphore::new(api.limits().concurrent_requests));
+    let (catalog, _) = iceberg::routes().split_for_parts();
+    // Turns away before a byte of the body is read; health and metrics are answered all the more.
+    let catalog = catalog.layer(from_fn_with_state(places, edge::shed_load));
+    let (operations, _) = operations::routes().split_for_parts();
     // Outermost first.
     let layers = ServiceBuilder::new()
         // The id comes first, so that everything below can name the request.
@@ -148,12 +152,10 @@ pub fn router(api: Api) -> Router {
         // Gives every failure from below its body: routes, limits, panics and handlers alike.
         .layer(from_fn(edge::answer_failures))
         .layer(CatchPanicLayer::custom(edge::answer_panic))
-        // Turns away before a byte of the body is read.
-        .layer(from_fn_with_state(places, edge::shed_load))
-        // Last, so that the limits of bodies count what is unpacked.
+        // Last, so that the limits of bodies count what is unpacked. It reads nothing before a handler does.
         .layer(RequestDecompressionLayer::new().pass_through_unaccepted(true));
-    let (routes, _document) = routes().split_for_parts();
-    routes
+    catalog
+        .merge(operations)
         .merge(document::swagger_ui())
         .fallback(edge::no_such_route)
         .method_not_allowed_fallback(edge::method_not_allowed)
