@@ -7,6 +7,7 @@ mod document;
 mod errors;
 mod etags;
 mod idempotency;
+mod known_snapshots;
 mod names;
 mod namespaces;
 mod operations;

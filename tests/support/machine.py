@@ -99,7 +99,7 @@ def fetch(name, log):
 
 
 def maven(arguments, log, bound_s, **options):
-    process.run(["mvn", "-B", "-ntp", *arguments], log, bound_s, env=with_java(), **options)
+    process.run(["mvn", "-B", "-ntp", "-Dstyle.color=never", *arguments], log, bound_s, env=with_java(), **options)
 
 
 def with_java(**more):

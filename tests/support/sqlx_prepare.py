@@ -26,40 +26,41 @@ STORES = {"store-postgres": "POSTGRES_DATABASE_URL", "store-sqlite": "SQLITE_DAT
 def compare(server, log):
     """Raises where a store's `.sqlx` is not what its database says today."""
     stale = []
-    for store in STORES:
-        with tempfile.TemporaryDirectory() as fresh:
-            ask(store, server, pathlib.Path(fresh), log)
-            stale += differences(checked_in(store), pathlib.Path(fresh))
+    for store, fresh in asked(server, log):
+        stale += differences(checked_in(store), fresh)
     if stale:
         log.write("".join(f"{file}\n" for file in stale))
         raise Failed(f"{len(stale)} stale files in .sqlx, the first {stale[0]}; run `just prepare`")
 
 
 def write(server, log):
-    for store in STORES:
-        with tempfile.TemporaryDirectory() as fresh:
-            ask(store, server, pathlib.Path(fresh), log)
-            shutil.rmtree(checked_in(store), ignore_errors=True)
-            shutil.copytree(fresh, checked_in(store))
+    for store, fresh in asked(server, log):
+        shutil.rmtree(checked_in(store), ignore_errors=True)
+        shutil.copytree(fresh, checked_in(store))
 
 
 def checked_in(store):
     return paths.REPO / "server" / store / ".sqlx"
 
 
-def ask(store, server, directory, log):
-    """Fills `directory` with one file per query of the store."""
-    with tempfile.TemporaryDirectory() as home:
-        url = migrated_database(store, server, pathlib.Path(home))
-        (paths.REPO / "server" / store / "src" / "lib.rs").touch()
-        environment = {
-            **os.environ,
-            STORES[store]: url,
-            "SQLX_OFFLINE": "false",
-            "SQLX_OFFLINE_DIR": str(directory),
-        }
-        # All targets of the workspace, so that the dependencies of other steps are used again.
-        process.run(["cargo", "check", "--workspace", "--all-targets"], log, 900, cwd=paths.REPO, env=environment)
+def asked(server, log):
+    """Each store with a folder that holds one file per query, as long as the caller looks at it."""
+    # First everything as it stands: what is up to date then does not take another store's answers for its own.
+    check(log, SQLX_OFFLINE="true")
+    for store in STORES:
+        with tempfile.TemporaryDirectory() as home:
+            fresh = pathlib.Path(home, "sqlx")
+            fresh.mkdir()
+            url = migrated_database(store, server, pathlib.Path(home))
+            (paths.REPO / "server" / store / "src" / "lib.rs").touch()
+            check(log, SQLX_OFFLINE="false", SQLX_OFFLINE_DIR=str(fresh), **{STORES[store]: url})
+            yield store, fresh
+
+
+def check(log, **environment):
+    """All targets of the workspace, so that the dependencies which other steps have built serve here too."""
+    argv = ["cargo", "check", "--locked", "--workspace", "--all-targets"]
+    process.run(argv, log, 900, cwd=paths.REPO, env={**os.environ, **environment})
 
 
 def migrated_database(store, server, home):

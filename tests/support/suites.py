@@ -52,7 +52,7 @@ def build(log):
 
 
 def fmt(bench, log):
-    cargo(["fmt", "--all", "--check"], log, 120)
+    cargo(["fmt", "--all", "--check", "--", "--color", "never"], log, 120)
 
 
 def clippy(bench, log):

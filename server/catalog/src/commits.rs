@@ -46,7 +46,7 @@ pub struct Commits {
 /// A request for one table, with the pointer as it was last read.
 struct Change {
     ident: TableIdent,
-    request: CommitRequest,
+    request: Arc<CommitRequest>,
     read: PointerRead,
 }
 
@@ -69,7 +69,10 @@ impl Commits {
         ident: TableIdent,
         request: CommitRequest,
     ) -> Result<Loaded> {
-        let request = TransactionRequest { changes: vec![(ident.clone(), request)], fault: None };
+        let request = TransactionRequest {
+            changes: vec![(ident.clone(), request)],
+            fault: None,
+        };
         let answered = self.land(ctx, warehouse, request).await?;
         self.tables.answered(warehouse, &ident, answered).await
     }
@@ -90,24 +93,35 @@ impl Commits {
         warehouse: &Arc<Warehouse>,
         request: TransactionRequest,
     ) -> Result<Answered> {
-        let mut changes = Vec::with_capacity(request.changes.len());
-        for (ident, request) in request.changes {
+        // An entry that cannot be read cannot have landed either.
+        let whole = request.fault.is_none();
+        let (mut changes, mut fault) = (Vec::with_capacity(request.changes.len()), None);
+        for (ident, mut request) in request.changes {
+            fault = fault.or(request.take_fault());
             let read = self
                 .store
                 .read_pointer(warehouse.id, &ident, request.snapshot_ids())
                 .await?;
-            changes.push(Change { ident, request, read });
+            changes.push(Change {
+                ident,
+                request: Arc::new(request),
+                read,
+            });
         }
         // Before any refusal: a 4xx for what landed would make clients delete live files.
-        if self.landed_before(ctx, warehouse, &changes).await? {
-            return match request.fault {
-                None => Ok(Answered { answer: current(&changes), replayed: true }),
-                Some(fault) => Err(in_doubt().with_source(fault)),
-            };
-        }
-        request.fault.map_or(Ok(()), Err)?;
-        for change in &mut changes {
-            change.request.take_fault()?;
+        match (
+            self.landed_before(ctx, warehouse, &changes).await?,
+            request.fault.or(fault),
+        ) {
+            (true, _) if whole => {
+                return Ok(Answered {
+                    answer: current(&changes),
+                    replayed: true,
+                });
+            }
+            (true, _) => return Err(in_doubt()),
+            (false, Some(fault)) => return Err(fault),
+            (false, None) => {}
         }
         let (this, warehouse, context) = (self.clone(), warehouse.clone(), ctx.clone());
         let warehouse_id = warehouse.id;
@@ -202,7 +216,12 @@ impl Commits {
     }
 
     /// Whether the whole request landed before. In doubt, nothing may be applied and nothing refused.
-    async fn landed_before(&self, ctx: &RequestContext, warehouse: &Arc<Warehouse>, changes: &[Change]) -> Result<bool> {
+    async fn landed_before(
+        &self,
+        ctx: &RequestContext,
+        warehouse: &Arc<Warehouse>,
+        changes: &[Change],
+    ) -> Result<bool> {
         let mut parts = Vec::with_capacity(changes.len());
         for change in changes {
             parts.push(self.evidence(warehouse, change).await?);
@@ -216,7 +235,10 @@ impl Commits {
 
     /// What brings no snapshot has no id to be known by: it landed if asking for it again changes nothing.
     async fn rest_is_there(&self, ctx: &RequestContext, warehouse: &Arc<Warehouse>, changes: &[Change]) -> bool {
-        let rest: Vec<&Change> = changes.iter().filter(|change| change.request.snapshot_ids().is_empty()).collect();
+        let rest: Vec<&Change> = changes
+            .iter()
+            .filter(|change| change.request.snapshot_ids().is_empty())
+            .collect();
         rest.is_empty() || matches!(self.draft(ctx, warehouse, &rest).await, Ok(drafts) if drafts.change_nothing())
     }
 
@@ -231,9 +253,16 @@ impl Commits {
             return Ok(evidence(0, 0));
         }
         let asserted = change.request.asserted_uuid();
-        let here = change.read.pointer.as_ref().filter(|pointer| pointer.kind == TabularKind::Table);
+        let here = change
+            .read
+            .pointer
+            .as_ref()
+            .filter(|pointer| pointer.kind == TabularKind::Table);
         let here = here.filter(|pointer| asserted.is_none_or(|uuid| uuid == pointer.uuid));
-        let known = ids.iter().filter(|id| here.is_some() && change.read.landed.contains(id)).count();
+        let known = ids
+            .iter()
+            .filter(|id| here.is_some() && change.read.landed.contains(id))
+            .count();
         if known > 0 || (here.is_some() && asserted.is_some()) {
             return Ok(evidence(known, 0));
         }

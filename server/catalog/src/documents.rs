@@ -4,9 +4,10 @@ use std::io::Read;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use flate2::read::GzDecoder;
+use flate2::read::MultiGzDecoder;
 
-use crate::error::{Error, Result};
+use crate::blocking;
+use crate::error::{Error, Kind, Result};
 use crate::files::{FileError, Files, Place};
 use crate::ident::WarehouseId;
 use crate::metadata::TableMetadata;
@@ -80,30 +81,49 @@ impl Documents {
         }
     }
 
+    /// The table whose pointer leads here. A file that is gone, or that cannot be read, is `NotFound`.
     pub async fn table(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<TableDocument>, FileError> {
         self.table_in(warehouse.id, &warehouse.place, location).await
     }
 
+    /// As [`Self::table`].
     pub async fn table_in(
         &self,
         warehouse: WarehouseId,
         place: &Place,
         location: &str,
     ) -> Result<Arc<TableDocument>, FileError> {
-        self.read(&self.tables, (warehouse, place), location, TableMetadata::parse)
+        self.read(
+            &self.tables,
+            (warehouse, place),
+            location,
+            (TableMetadata::parse, Kind::NotFound),
+        )
+        .await
+    }
+
+    /// The table in the file as it is now: a file that a client names is not ours, and may have been replaced. One that
+    /// cannot be read is `Invalid`.
+    pub async fn table_anew(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<TableDocument>, FileError> {
+        self.forget(warehouse.id, location).await;
+        let home = (warehouse.id, &warehouse.place);
+        self.read(&self.tables, home, location, (TableMetadata::parse, Kind::Invalid))
             .await
     }
 
-    /// The table in the file as it is now: a file that a client names is not ours, and may have been replaced.
-    pub async fn table_anew(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<TableDocument>, FileError> {
-        self.forget(warehouse.id, location).await;
-        self.table(warehouse, location).await
+    /// As [`Self::table`].
+    pub async fn view(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<ViewDocument>, FileError> {
+        let home = (warehouse.id, &warehouse.place);
+        self.read(&self.views, home, location, (ViewMetadata::parse, Kind::NotFound))
+            .await
     }
 
     /// As [`Self::table_anew`].
     pub async fn view_anew(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<ViewDocument>, FileError> {
         self.forget(warehouse.id, location).await;
-        self.view(warehouse, location).await
+        let home = (warehouse.id, &warehouse.place);
+        self.read(&self.views, home, location, (ViewMetadata::parse, Kind::Invalid))
+            .await
     }
 
     /// What lay there is gone, or may be.
@@ -116,16 +136,6 @@ impl Documents {
     /// Whether a file is known to be gone. Local files are asked, which costs next to nothing; others count as there.
     pub async fn is_lost(&self, warehouse: &Warehouse, location: &str) -> bool {
         self.files.is_lost(&warehouse.place, location).await
-    }
-
-    pub async fn view(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<ViewDocument>, FileError> {
-        self.read(
-            &self.views,
-            (warehouse.id, &warehouse.place),
-            location,
-            ViewMetadata::parse,
-        )
-        .await
     }
 
     /// Writes a document to a new file, compressed where its name says so.
@@ -167,25 +177,23 @@ impl Documents {
         cache: &Cache<M>,
         (warehouse, place): (WarehouseId, &Place),
         location: &str,
-        parse: fn(&[u8]) -> Result<M>,
+        (parse, unreadable): (fn(&[u8]) -> Result<M>, Kind),
     ) -> Result<Arc<Document<M>>, FileError> {
         let key = (warehouse, location.to_owned());
-        let load = async {
-            let stored = self.files.read(place, location, DOCUMENT_MAX_BYTES).await?;
-            let bytes = gunzip(location, stored).map_err(FileError::Invalid)?;
-            let metadata = parse(&bytes)
-                .map_err(|error| unreadable(location, error))
-                .map_err(FileError::Invalid)?;
-            Ok::<_, FileError>(Arc::new(Document::new(metadata, bytes)))
-        };
-        match cache.get(&key).await {
-            Some(document) => Ok(document),
-            None => {
-                let document = load.await?;
-                cache.insert(key, Arc::clone(&document)).await;
-                Ok(document)
-            }
+        if let Some(document) = cache.get(&key).await {
+            return Ok(document);
         }
+        let stored = self.files.read(place, location, DOCUMENT_MAX_BYTES).await?;
+        let parsed = blocking::run(move || {
+            let bytes = gunzip(stored)?;
+            Ok(Arc::new(Document::new(parse(&bytes)?, bytes)))
+        });
+        let document = parsed.await.map_err(|error| {
+            let message = format!("metadata file {location} cannot be read: {}", error.message());
+            FileError::Invalid(Error::new(unreadable, message).with_source(error))
+        })?;
+        cache.insert(key, Arc::clone(&document)).await;
+        Ok(document)
     }
 }
 
@@ -199,20 +207,16 @@ fn cache<M: Send + Sync + 'static>(max_bytes: u64, memory_bytes: fn(&M) -> usize
         .build()
 }
 
-fn unreadable(location: &str, error: Error) -> Error {
-    Error::invalid(format!("metadata file {location}: {}", error.message())).with_source(error)
-}
-
-/// Told by the magic number rather than the name, for files that come from elsewhere.
-fn gunzip(location: &str, stored: Bytes) -> Result<Bytes> {
+/// Told by the magic number rather than the name, for files that come from elsewhere. Some writers append members.
+fn gunzip(stored: Bytes) -> Result<Bytes> {
     if !stored.starts_with(GZIP_MAGIC) {
         return Ok(stored);
     }
     let mut plain = Vec::with_capacity(stored.len().saturating_mul(8));
-    let mut limited = GzDecoder::new(&stored[..]).take(DOCUMENT_MAX_BYTES);
+    let mut limited = MultiGzDecoder::new(&stored[..]).take(DOCUMENT_MAX_BYTES);
     limited
         .read_to_end(&mut plain)
-        .map_err(|error| Error::invalid(format!("metadata file {location} is not whole gzip")).with_source(error))?;
+        .map_err(|error| Error::invalid("it is not whole gzip").with_source(error))?;
     Ok(plain.into())
 }
 

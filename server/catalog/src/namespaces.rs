@@ -193,7 +193,9 @@ pub fn check_part(what: &str, name: &str) -> Result<()> {
         return Err(Error::invalid(format!("{what} is longer than {NAME_MAX_BYTES} bytes")));
     }
     if name == "." || name == ".." {
-        return Err(Error::invalid(format!("{what} must not be '{name}', which no URL can name")));
+        return Err(Error::invalid(format!(
+            "{what} must not be '{name}', which no URL can name"
+        )));
     }
     if name.chars().any(char::is_control) {
         return Err(Error::invalid(format!("{what} must not hold control characters")));

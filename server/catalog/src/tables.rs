@@ -176,7 +176,10 @@ impl Tables {
         except: Option<TabularId>,
     ) -> Result<()> {
         warehouse.place.check(location)?;
-        if std::iter::once(&warehouse.place.root).chain(&warehouse.place.allowed).any(|place| place == location) {
+        if std::iter::once(&warehouse.place.root)
+            .chain(&warehouse.place.allowed)
+            .any(|place| place == location)
+        {
             return Err(Error::invalid(format!(
                 "location {location} is a place for many tables: choose a folder below it"
             )));
@@ -233,7 +236,10 @@ impl Tables {
         }
         let again = self.pointer(warehouse, ident).await?;
         match self.documents.is_lost(warehouse, &again.metadata_location).await {
-            true => Err(FileError::Missing { location: again.metadata_location }.into()),
+            true => Err(FileError::Missing {
+                location: again.metadata_location,
+            }
+            .into()),
             false => Ok(again),
         }
     }
@@ -278,7 +284,10 @@ impl Tables {
 
 /// As Java reads it: everything but "true", in any case, is false.
 fn forbids_gc(document: &TableDocument) -> bool {
-    document.metadata.property("gc.enabled").is_some_and(|enabled| !enabled.eq_ignore_ascii_case("true"))
+    document
+        .metadata
+        .property("gc.enabled")
+        .is_some_and(|enabled| !enabled.eq_ignore_ascii_case("true"))
 }
 
 fn loaded(metadata_location: String, document: &TableDocument, mode: SnapshotMode) -> Loaded {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::blocking;
+use crate::commits::request::CommitRequest;
 use crate::commits::store::{Landed, PointerChange, Target};
 use crate::commits::{Change, Commits, sanity};
 use crate::context::RequestContext;
@@ -10,11 +12,14 @@ use crate::error::{Error, Result};
 use crate::idempotency::Answer;
 use crate::ident::{PurgeId, TabularId};
 use crate::location::Location;
-use crate::metadata::{self, Applied, ApplyAt, TableMetadata, TableUpdate};
+use crate::metadata::{self, ApplyAt, TableMetadata, TableUpdate};
 use crate::namespaces::check_part;
 use crate::purge::{PurgeTarget, PurgeTask};
 use crate::tabulars::{Pointer, TabularKind};
 use crate::warehouses::Warehouse;
+
+/// Snapshots whose timestamp was moved, because their writer's clock was.
+pub const TIMESTAMPS_MOVED_TOTAL: &str = "frazil_snapshot_timestamps_moved_total";
 
 /// One table's part.
 pub(super) enum Draft {
@@ -68,25 +73,31 @@ impl Commits {
             .documents
             .table(warehouse, &pointer.metadata_location)
             .await?;
-        for requirement in &change.request.requirements {
-            requirement.check(Some(&base.metadata))?;
-        }
-        sanity::check(&base.metadata, &change.request)?;
-        let at = ApplyAt {
-            now_ms: ctx.now_ms(),
-            previous_location: Some(&pointer.metadata_location),
-        };
-        let applied = metadata::apply(&base.metadata, &change.request.updates, &at)?;
-        if !applied.changed {
+        let (request, at) = (
+            change.request.clone(),
+            (ctx.now_ms(), pointer.metadata_location.clone()),
+        );
+        let Some(judged) = blocking::run(move || judge(&base, &request, &at)).await? else {
             return Ok(Draft::Unchanged(pointer.clone()));
-        }
-        let lineage = lineage(&change.request.updates, &applied.metadata);
-        let target = self.target(ctx, warehouse, &applied.metadata, Some(pointer)).await?;
-        Ok(changed(applied, target, |target| PointerChange::Move {
-            from: pointer.clone(),
-            target,
+        };
+        let target = self
+            .target(ctx, warehouse, &judged.document.metadata, Some(pointer))
+            .await?;
+        let Judged {
+            document,
             lineage,
-        }))
+            dropped_files,
+        } = judged;
+        Ok(Draft::Changed {
+            metadata_location: target.metadata_location.clone(),
+            change: PointerChange::Move {
+                from: pointer.clone(),
+                target,
+                lineage,
+            },
+            document,
+            dropped_files,
+        })
     }
 
     async fn draft_create(&self, ctx: &RequestContext, warehouse: &Arc<Warehouse>, change: &Change) -> Result<Draft> {
@@ -94,27 +105,23 @@ impl Commits {
         if change.request.requirements.len() > 1 {
             return Err(Error::invalid("requirements: assert-create must be the only one"));
         }
-        let metadata = metadata::assemble(&change.request.updates, ctx.now_ms())?;
-        let lineage = lineage(&change.request.updates, &metadata);
-        let target = self.target(ctx, warehouse, &metadata, None).await?;
-        self.tables
-            .files
-            .prepare_table(&warehouse.place, &Location::parse(metadata.location())?)
-            .await?;
-        let (id, ident) = (TabularId(ctx.new_id()), change.ident.clone());
-        let applied = Applied {
-            metadata,
-            changed: true,
-            dropped_metadata_files: Vec::new(),
-            moved_timestamps: 0,
-        };
-        Ok(changed(applied, target, |target| PointerChange::Create {
-            id,
-            ident,
-            kind: TabularKind::Table,
-            target,
-            lineage,
-        }))
+        let (request, now_ms) = (change.request.clone(), ctx.now_ms());
+        let judged = blocking::run(move || assemble(&request, now_ms)).await?;
+        let target = self.target(ctx, warehouse, &judged.document.metadata, None).await?;
+        let location = Location::parse(judged.document.metadata.location())?;
+        self.tables.files.prepare_table(&warehouse.place, &location).await?;
+        Ok(Draft::Changed {
+            metadata_location: target.metadata_location.clone(),
+            change: PointerChange::Create {
+                id: TabularId(ctx.new_id()),
+                ident: change.ident.clone(),
+                kind: TabularKind::Table,
+                target,
+                lineage: judged.lineage,
+            },
+            document: judged.document,
+            dropped_files: Vec::new(),
+        })
     }
 
     /// Where the new metadata goes. A location that is new to the table must be one it may have.
@@ -237,13 +244,41 @@ impl Drafts {
     }
 }
 
-fn changed(applied: Applied, target: Target, change: impl FnOnce(Target) -> PointerChange) -> Draft {
-    Draft::Changed {
-        metadata_location: target.metadata_location.clone(),
-        change: change(target),
+/// A new document, encoded, with what comes with it.
+struct Judged {
+    document: Arc<TableDocument>,
+    lineage: Vec<Landed>,
+    dropped_files: Vec<String>,
+}
+
+/// Holds the request against the table as it is; `None` where it changes nothing.
+fn judge(base: &TableDocument, request: &CommitRequest, at: &(i64, String)) -> Result<Option<Judged>> {
+    request
+        .requirements
+        .iter()
+        .try_for_each(|requirement| requirement.check(Some(&base.metadata)))?;
+    sanity::check(&base.metadata, request)?;
+    let at = ApplyAt {
+        now_ms: at.0,
+        previous_location: Some(&at.1),
+    };
+    let applied = metadata::apply(&base.metadata, &request.updates, &at)?;
+    metrics::counter!(TIMESTAMPS_MOVED_TOTAL).increment(applied.moved_timestamps as u64);
+    Ok(applied.changed.then(|| Judged {
+        lineage: lineage(&request.updates, &applied.metadata),
         document: Arc::new(TableDocument::encoded(applied.metadata)),
         dropped_files: applied.dropped_metadata_files,
-    }
+    }))
+}
+
+/// Makes a table of its first commit.
+fn assemble(request: &CommitRequest, now_ms: i64) -> Result<Judged> {
+    let metadata = metadata::assemble(&request.updates, now_ms)?;
+    Ok(Judged {
+        lineage: lineage(&request.updates, &metadata),
+        document: Arc::new(TableDocument::encoded(metadata)),
+        dropped_files: Vec::new(),
+    })
 }
 
 /// The snapshots that the request brings, each with the ref it was last put on.
