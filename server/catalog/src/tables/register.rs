@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Loaded, Tables};
-use crate::commits::store::{Landed, PointerChange, Target};
+use crate::commits::store::{Landed, PointerChange, SwapOutcome, Target};
+use crate::commits::swap::refusal;
 use crate::context::RequestContext;
 use crate::error::Result;
 use crate::ident::{TableIdent, TabularId};
@@ -64,8 +65,10 @@ impl Tables {
         warehouse.place.check(&Location::parse(&request.metadata_location)?)?;
         let document = self.documents.table_anew(warehouse, &request.metadata_location).await?;
         let location = Location::parse(document.metadata.location())?;
-        self.check_location(warehouse, &location, present.as_ref().map(|p| p.id))
+        let except = present.as_ref().map(|p| p.id);
+        self.check_not_live(warehouse, &document.metadata, &location, except)
             .await?;
+        self.check_location(warehouse, &location, except).await?;
         let target = Target {
             uuid: document.metadata.uuid(),
             location: location.canonical(),
@@ -84,6 +87,23 @@ impl Tables {
             },
         };
         Ok(Plan::new(change, answer))
+    }
+
+    /// A table that is there under another name is told as such, and not as one whose location is taken.
+    async fn check_not_live(
+        &self,
+        warehouse: &Warehouse,
+        metadata: &TableMetadata,
+        location: &Location,
+        except: Option<TabularId>,
+    ) -> Result<()> {
+        let Some((owner, _)) = self.commits.location_owner(warehouse.id, location, except).await? else {
+            return Ok(());
+        };
+        match self.tabulars.find(warehouse, &owner).await? {
+            Some(live) if live.uuid == metadata.uuid() => Err(refusal(SwapOutcome::UuidTaken { owner })),
+            _ => Ok(()),
+        }
     }
 
     /// Every snapshot of the document landed, whoever brought it; a UUID that comes back knows most of its own.

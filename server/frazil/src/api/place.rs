@@ -54,7 +54,10 @@ struct Raw<'a> {
 impl<'a> Raw<'a> {
     fn of(parts: &'a Parts) -> Self {
         let route = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
-        Self { route, path: parts.uri.path() }
+        Self {
+            route,
+            path: parts.uri.path(),
+        }
     }
 
     /// The segment at the place of `{name}` in the route.
