@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Loaded, Tables};
+use crate::blocking;
 use crate::commits::store::{Landed, PointerChange, Target};
 use crate::context::RequestContext;
 use crate::error::Result;
@@ -63,6 +64,8 @@ impl Tables {
         }
         warehouse.place.check(&Location::parse(&request.metadata_location)?)?;
         let document = self.documents.table_anew(warehouse, &request.metadata_location).await?;
+        let foreign = Arc::clone(&document);
+        blocking::run(move || foreign.metadata.check_foreign()).await?;
         let location = Location::parse(document.metadata.location())?;
         self.check_location(warehouse, &location, present.as_ref().map(|p| p.id))
             .await?;
