@@ -115,6 +115,10 @@ impl Purges {
 
     async fn purge(&self, job: &PurgeJob) -> Result<()> {
         match &job.task.target {
+            PurgeTarget::File { location } if self.is_current(job.task.warehouse, location).await? => {
+                tracing::warn!(location, "an old metadata file is current again: it stays");
+                Ok(())
+            }
             PurgeTarget::File { location } => {
                 self.documents.forget(job.task.warehouse, location).await;
                 Ok(self.files.delete(&job.place, location).await?)
@@ -139,6 +143,16 @@ impl Purges {
                 }
             }
         }
+    }
+
+    /// Whether a table was pointed back to the file, by register, since it fell out of the log.
+    async fn is_current(&self, warehouse: WarehouseId, file: &str) -> Result<bool> {
+        let file = Location::parse(file)?;
+        let Some((owner, _)) = self.store.location_owner(warehouse, &file, None).await? else {
+            return Ok(false);
+        };
+        let pointer = self.store.pointer(warehouse, &owner).await?;
+        Ok(pointer.is_some_and(|pointer| Location::parse(&pointer.metadata_location).is_ok_and(|now| now == file)))
     }
 }
 
