@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::commits::draft::Drafts;
 use crate::commits::known::{Evidence, Landing, landing};
@@ -25,6 +26,13 @@ pub mod requirements;
 mod sanity;
 pub mod store;
 pub mod swap;
+
+/// For how long the outcome of an attempt is kept: far longer than a statement can be on its way to a database that
+/// may still run it, for connections and servers give up within minutes.
+const ATTEMPTS_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// How many attempts are forgotten in one transaction, in rows.
+const FORGET_MAX: u32 = 10_000;
 
 /// Bounds of a commit, from the configuration.
 #[derive(Debug, Clone)]
@@ -85,6 +93,13 @@ impl Commits {
         request: TransactionRequest,
     ) -> Result<()> {
         self.land(ctx, warehouse, request).await.map(|_| ())
+    }
+
+    /// Forgets the outcomes that nobody asks for any more.
+    pub async fn forget_attempts(&self, now_ms: i64) -> Result<()> {
+        let kept_ms = i64::try_from(ATTEMPTS_KEPT.as_millis()).expect("days fit into i64");
+        while self.store.forget_attempts(now_ms - kept_ms, FORGET_MAX).await? == u64::from(FORGET_MAX) {}
+        Ok(())
     }
 
     async fn land(
@@ -188,6 +203,7 @@ impl Commits {
             changes: drafts.pointer_changes(),
             receipt,
             purges: drafts.purges(ctx, warehouse, self.options.metadata_delete_grace_ms),
+            adopts: false,
             at_ms: ctx.now_ms(),
         };
         let outcome = self.swapper.swap(ctx, &swap).await;

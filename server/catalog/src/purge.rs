@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::commits::overlap::Overlap;
 use crate::context::Clock;
 use crate::documents::{Documents, TableDocument};
 use crate::error::Result;
 use crate::files::{FileError, Files, Place};
 use crate::ident::{PurgeId, WarehouseId};
-use crate::location::Location;
 use crate::metadata::Snapshot;
 use crate::reachable::{Reachable, purge_table};
 use crate::store::Store;
 
 pub mod store;
+
+use store::PurgeStore;
 
 /// How long a process may work on one task before another takes it up.
 const LEASE_MS: i64 = 15 * 60 * 1_000;
@@ -41,6 +43,16 @@ pub enum PurgeTarget {
     File { location: String },
 }
 
+impl PurgeTarget {
+    /// The canonical location of the table whose files go; `None` for a single file.
+    pub fn table_place(&self) -> Option<String> {
+        match self {
+            PurgeTarget::Table { location, .. } => Some(Overlap::of_text(location).canonical),
+            PurgeTarget::File { .. } => None,
+        }
+    }
+}
+
 /// A row to be written together with the change that makes the files garbage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PurgeTask {
@@ -63,7 +75,7 @@ pub struct PurgeJob {
 /// Works off the tasks. Any number of processes may do so at once.
 #[derive(Clone)]
 pub struct Purges {
-    store: Arc<dyn Store>,
+    store: Arc<dyn PurgeStore>,
     documents: Documents,
     files: Arc<Files>,
 }
@@ -116,10 +128,6 @@ impl Purges {
                     .table_in(job.task.warehouse, &job.place, metadata_location)
                     .await
                 {
-                    Ok(document) if self.lives(job.task.warehouse, location, &document).await? => {
-                        tracing::warn!(location, "a purged table was registered again: its files stay");
-                        Ok(())
-                    }
                     Ok(document) => {
                         let reachable = reachable(location, metadata_location, &document);
                         self.documents.forget(job.task.warehouse, metadata_location).await;
@@ -131,16 +139,6 @@ impl Purges {
                 }
             }
         }
-    }
-
-    /// Whether the table came back, by register, between its drop and now.
-    async fn lives(&self, warehouse: WarehouseId, location: &str, document: &TableDocument) -> Result<bool> {
-        let location = Location::parse(location)?;
-        let Some((owner, _)) = self.store.location_owner(warehouse, &location, None).await? else {
-            return Ok(false);
-        };
-        let pointer = self.store.pointer(warehouse, &owner).await?;
-        Ok(pointer.is_some_and(|pointer| pointer.uuid == document.metadata.uuid()))
     }
 }
 

@@ -19,6 +19,7 @@ use crate::ident::{NamespaceIdent, PurgeId, TableIdent, TabularId};
 use crate::listing::{Listing, PageRequest};
 use crate::location::Location;
 use crate::namespaces::store::NamespaceStore;
+use crate::purge::store::PurgeStore;
 use crate::purge::{PurgeTarget, PurgeTask};
 use crate::store::Store;
 use crate::tabulars::{Plan, Pointer, TabularKind, Tabulars};
@@ -62,6 +63,7 @@ pub struct Tables {
     tabulars: Tabulars,
     namespaces: Arc<dyn NamespaceStore>,
     commits: Arc<dyn CommitStore>,
+    purges: Arc<dyn PurgeStore>,
     pub(crate) documents: Documents,
     pub(crate) files: Arc<Files>,
 }
@@ -71,7 +73,8 @@ impl Tables {
         Self {
             tabulars,
             namespaces: store.clone(),
-            commits: store,
+            commits: store.clone(),
+            purges: store,
             documents,
             files,
         }

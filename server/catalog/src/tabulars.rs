@@ -114,6 +114,8 @@ pub struct Plan {
     pub purges: Vec<PurgeTask>,
     /// A metadata file made for this change alone, to be deleted if it certainly fails.
     pub written: Option<String>,
+    /// See [`Swap::adopts`].
+    pub adopts: bool,
 }
 
 impl Plan {
@@ -123,6 +125,7 @@ impl Plan {
             answer,
             purges: Vec::new(),
             written: None,
+            adopts: false,
         }
     }
 
@@ -133,6 +136,7 @@ impl Plan {
             answer: pointer.answer(),
             purges: Vec::new(),
             written: None,
+            adopts: false,
         }
     }
 }
@@ -228,6 +232,7 @@ impl Tabulars {
             changes: vec![change],
             receipt: ticket.receipt(planned.answer),
             purges: planned.purges,
+            adopts: planned.adopts,
             at_ms: ctx.now_ms(),
         };
         let outcome = self.swapper.swap(ctx, &swap).await;

@@ -150,6 +150,7 @@ macro_rules! store_conformance {
                 a_swap_that_comes_after_its_resolver_does_nothing
                 a_swap_that_is_sent_twice_is_applied_once
                 swap_and_resolver_at_the_same_time_agree
+                old_attempts_are_forgotten_oldest_first
             }
             races {
                 of_racing_creators_of_a_name_one_wins
@@ -176,6 +177,9 @@ macro_rules! store_conformance {
                 a_postponed_task_comes_back_later_and_knows_its_failures
                 racing_claims_take_each_task_once
                 a_swap_that_changes_nothing_leaves_no_task
+                a_place_is_purged_from_the_drop_until_the_task_is_finished
+                a_move_of_one_pointer_may_leave_the_purge_of_a_table_too
+                what_adopts_files_waits_until_none_of_them_are_purged
             }
         }
     };

@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 /// How often there is a look for files to delete.
 const PURGE_EVERY: Duration = Duration::from_secs(2);
 
-/// How often receipts that nobody may ask for any more are forgotten.
+/// How often receipts and outcomes that nobody may ask for any more are forgotten.
 const FORGET_EVERY: Duration = Duration::from_secs(60);
 
 /// How often measured durations are put into their buckets, which bounds what is held until then.
@@ -60,10 +60,13 @@ impl Workers {
 
     async fn forget(self) {
         while self.pause(FORGET_EVERY).await {
-            if let Err(error) = self.catalog.mutations.forget_expired(self.clock.now_ms()).await {
+            let now_ms = self.clock.now_ms();
+            let receipts = self.catalog.mutations.forget_expired(now_ms).await;
+            let attempts = self.catalog.commits.forget_attempts(now_ms).await;
+            for error in [receipts.map(|_| ()), attempts].into_iter().filter_map(Result::err) {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
-                    "old receipts could not be forgotten"
+                    "what is old could not be forgotten"
                 );
             }
         }

@@ -103,6 +103,21 @@ impl CommitStore for PostgresStore {
         let mut conn = self.fresh().await?;
         settle(&mut conn, attempt, at_ms).await
     }
+
+    async fn forget_attempts(&self, before_ms: i64, limit: u32) -> Result<u64, StoreError> {
+        let mut conn = self.acquire().await?;
+        // Replicas that forget at the same time take different rows.
+        let gone = sqlx::query!(
+            "DELETE FROM attempt WHERE attempt_id IN (
+                 SELECT attempt_id FROM attempt WHERE at_ms < $1 ORDER BY at_ms LIMIT $2 FOR UPDATE SKIP LOCKED)",
+            before_ms,
+            i64::from(limit)
+        )
+        .execute(&mut *conn)
+        .await
+        .map_err(committing);
+        Ok(give_back(conn, gone)?.rows_affected())
+    }
 }
 
 /// Takes the attempt's key, unless the swap has it, and tells whose it is.

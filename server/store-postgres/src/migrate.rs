@@ -73,7 +73,7 @@ async fn bound_role(conn: &mut PgConnection) -> Result<(), sqlx::Error> {
     for (name, value) in BOUNDS {
         let alter = format!(
             "DO $$ BEGIN
-                 EXECUTE format('ALTER ROLE CURRENT_USER IN DATABASE %I SET {name} = {value}', current_database());
+                 EXECUTE format('ALTER ROLE CURRENT_USER IN DATABASE %I SET {name} = %L', current_database(), '{value}');
              END $$"
         );
         tx.execute(AssertSqlSafe(alter)).await?;

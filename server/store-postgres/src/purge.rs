@@ -1,14 +1,16 @@
 //! Background deletion in table `purge`.
 
 use async_trait::async_trait;
+use catalog::commits::overlap::Overlap;
 use catalog::ident::{PurgeId, WarehouseId};
+use catalog::location::Location;
 use catalog::purge::store::PurgeStore;
 use catalog::purge::{PurgeJob, PurgeTask};
 use catalog::store::StoreError;
 use sqlx::PgConnection;
 
 use crate::columns::{from_json, json, text};
-use crate::error::committing;
+use crate::error::{aborted, committing};
 use crate::warehouses::place;
 use crate::{PostgresStore, give_back};
 
@@ -49,6 +51,13 @@ impl PurgeStore for PostgresStore {
         }))
     }
 
+    async fn is_purging(&self, warehouse: WarehouseId, location: &Location) -> Result<bool, StoreError> {
+        let mut conn = self.acquire().await?;
+        overlaps(&mut conn, warehouse, &Overlap::of(location))
+            .await
+            .map_err(aborted)
+    }
+
     async fn finish_purge(&self, id: PurgeId) -> Result<(), StoreError> {
         let mut conn = self.acquire().await?;
         // Whoever lost the lease may come second: no row is as good as one.
@@ -76,14 +85,36 @@ impl PurgeStore for PostgresStore {
     }
 }
 
+/// Whether a table whose place overlaps is still to be deleted. Two searches of purge_place, as with tables.
+pub(crate) async fn overlaps(
+    conn: &mut PgConnection,
+    warehouse: WarehouseId,
+    place: &Overlap,
+) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM purge WHERE warehouse_id = $1 AND canonical_location = ANY($2))
+               OR EXISTS (SELECT FROM purge
+                           WHERE warehouse_id = $1 AND canonical_location >= $3 AND canonical_location < $4)
+               AS "purging!""#,
+        warehouse.0,
+        &place.at_or_above,
+        place.below_from,
+        place.below_until
+    )
+    .fetch_one(conn)
+    .await
+}
+
 /// Writes the tasks within the caller's transaction.
 pub(crate) async fn insert(conn: &mut PgConnection, tasks: &[PurgeTask]) -> Result<(), sqlx::Error> {
     for task in tasks {
         sqlx::query!(
-            "INSERT INTO purge (id, warehouse_id, target, not_before_ms) VALUES ($1, $2, $3, $4)",
+            "INSERT INTO purge (id, warehouse_id, target, canonical_location, not_before_ms)
+             VALUES ($1, $2, $3, $4, $5)",
             task.id.0,
             task.warehouse.0,
             json(&task.target),
+            task.target.table_place(),
             task.not_before_ms
         )
         .execute(&mut *conn)

@@ -14,6 +14,8 @@ use uuid::Uuid;
 
 use super::*;
 
+mod in_doubt;
+
 catalog::store_conformance!(#[sqlx::test(migrator = "crate::MIGRATOR")] (pool: PgPool) {
     (PostgresStore::over(pool), ())
 });
@@ -209,6 +211,16 @@ async fn every_session_has_its_bounds_and_waits_for_durable_commits(pool: PgPool
         .unwrap();
     assert_eq!(shown, "on");
     store.pool.close().await;
+}
+
+#[sqlx::test(migrations = false)]
+async fn the_role_keeps_the_bounds_in_this_database_alone(pool: PgPool) {
+    connect(&pool).await.unwrap().pool.close().await;
+    let kept = "SELECT setconfig FROM pg_db_role_setting
+                 WHERE setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())
+                   AND setrole = current_user::regrole";
+    let kept: Vec<String> = sqlx::query_scalar(kept).fetch_one(&pool).await.unwrap();
+    assert_eq!(kept, BOUNDS.map(|(name, value)| format!("{name}={value}")));
 }
 
 #[sqlx::test(migrator = "crate::MIGRATOR")]

@@ -104,6 +104,20 @@ impl CommitStore for SqliteStore {
         let resolution = settle(&mut conn, attempt, at_ms).await;
         give_back(conn, resolution)
     }
+
+    async fn forget_attempts(&self, before_ms: i64, limit: u32) -> Result<u64, StoreError> {
+        let mut conn = self.writer().await?;
+        let gone = sqlx::query!(
+            "DELETE FROM attempt WHERE attempt_id IN (
+                 SELECT attempt_id FROM attempt WHERE at_ms < $1 ORDER BY at_ms LIMIT $2)",
+            before_ms,
+            limit
+        )
+        .execute(&mut *conn)
+        .await
+        .map_err(in_transaction);
+        Ok(give_back(conn, gone)?.rows_affected())
+    }
 }
 
 /// Takes the attempt's key, unless the swap has it, and tells whose it is.

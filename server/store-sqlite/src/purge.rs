@@ -1,7 +1,9 @@
 //! Background deletion in table `purge`.
 
 use async_trait::async_trait;
+use catalog::commits::overlap::Overlap;
 use catalog::ident::{PurgeId, WarehouseId};
+use catalog::location::Location;
 use catalog::purge::store::PurgeStore;
 use catalog::purge::{PurgeJob, PurgeTask};
 use catalog::store::StoreError;
@@ -9,7 +11,7 @@ use sqlx::{Connection, SqliteConnection};
 use uuid::Uuid;
 
 use crate::columns::{from_json, json};
-use crate::error::{beginning, in_doubt, in_transaction};
+use crate::error::{aborted, beginning, in_doubt, in_transaction};
 use crate::warehouses::place;
 use crate::{BEGIN, SqliteStore, give_back};
 
@@ -19,6 +21,13 @@ impl PurgeStore for SqliteStore {
         let mut conn = self.writer().await?;
         let claimed = claim(&mut conn, now_ms, lease_until_ms).await;
         give_back(conn, claimed)
+    }
+
+    async fn is_purging(&self, warehouse: WarehouseId, location: &Location) -> Result<bool, StoreError> {
+        let mut conn = self.readers.acquire().await.map_err(aborted)?;
+        overlaps(&mut conn, warehouse, &Overlap::of(location))
+            .await
+            .map_err(aborted)
     }
 
     async fn finish_purge(&self, id: PurgeId) -> Result<(), StoreError> {
@@ -86,15 +95,39 @@ async fn claim(conn: &mut SqliteConnection, now_ms: i64, lease_until_ms: i64) ->
     }))
 }
 
+/// Whether a table whose place overlaps is still to be deleted. Two searches of purge_place, as with tables.
+pub(crate) async fn overlaps(
+    conn: &mut SqliteConnection,
+    warehouse: WarehouseId,
+    place: &Overlap,
+) -> Result<bool, sqlx::Error> {
+    let at_or_above = json(&place.at_or_above);
+    sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT 1 FROM purge
+                           WHERE warehouse_id = $1 AND canonical_location IN (SELECT value FROM json_each($2)))
+               OR EXISTS (SELECT 1 FROM purge
+                           WHERE warehouse_id = $1 AND canonical_location >= $3 AND canonical_location < $4)
+               AS "purging!: bool""#,
+        warehouse.0,
+        at_or_above,
+        place.below_from,
+        place.below_until
+    )
+    .fetch_one(conn)
+    .await
+}
+
 /// Writes the tasks within the caller's transaction.
 pub(crate) async fn insert(conn: &mut SqliteConnection, tasks: &[PurgeTask]) -> Result<(), StoreError> {
     for task in tasks {
-        let target = json(&task.target);
+        let (target, canonical_location) = (json(&task.target), task.target.table_place());
         sqlx::query!(
-            "INSERT INTO purge (id, warehouse_id, target, not_before_ms) VALUES ($1, $2, $3, $4)",
+            "INSERT INTO purge (id, warehouse_id, target, canonical_location, not_before_ms)
+             VALUES ($1, $2, $3, $4, $5)",
             task.id.0,
             task.warehouse.0,
             target,
+            canonical_location,
             task.not_before_ms
         )
         .execute(&mut *conn)

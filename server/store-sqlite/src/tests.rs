@@ -10,6 +10,8 @@ use uuid::Uuid;
 
 use super::*;
 
+mod registers;
+
 catalog::store_conformance!(#[tokio::test] () {
     let folder = scratch_folder().unwrap();
     (SqliteStore::open(&folder.path().join("frazil.db")).await.unwrap(), folder)

@@ -20,6 +20,9 @@ pub struct Swap {
     pub receipt: Option<Receipt>,
     /// What to delete later because of this change.
     pub purges: Vec<PurgeTask>,
+    /// The targets refer to files that were there before, as in a register: while files are still to be deleted in a
+    /// place that one of them takes, the swap is [`SwapOutcome::Lost`].
+    pub adopts: bool,
     pub at_ms: i64,
 }
 
@@ -140,7 +143,7 @@ pub struct Landed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SwapOutcome {
     Applied,
-    /// A pointer has moved on, or is gone: judge again.
+    /// A pointer has moved on, or is gone, or files to be adopted are being deleted: judge again.
     Lost,
     /// The name of a create or rename belongs to somebody.
     NameTaken {
@@ -215,4 +218,8 @@ pub trait CommitStore: Send + Sync + 'static {
 
     /// Settles an attempt whose outcome is in doubt: after `Aborted` it can no longer commit.
     async fn resolve(&self, attempt: AttemptId, at_ms: i64) -> Result<Resolution, StoreError>;
+
+    /// Forgets up to `limit` attempts from before `before_ms`, the oldest first; returns how many. Nobody may resolve
+    /// them any more, and no statement of theirs may still be on its way.
+    async fn forget_attempts(&self, before_ms: i64, limit: u32) -> Result<u64, StoreError>;
 }

@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 
-use crate::ident::PurgeId;
+use crate::ident::{PurgeId, WarehouseId};
+use crate::location::Location;
 use crate::purge::PurgeJob;
 use crate::store::StoreError;
 
@@ -10,6 +11,10 @@ use crate::store::StoreError;
 pub trait PurgeStore: Send + Sync + 'static {
     /// Takes the oldest task that is due, and holds it until `lease_until_ms`: a holder that dies loses it then.
     async fn claim_purge(&self, now_ms: i64, lease_until_ms: i64) -> Result<Option<PurgeJob>, StoreError>;
+
+    /// Whether files at, above or below the location are still to be deleted: is there a task for a whole table there
+    /// that is not finished?
+    async fn is_purging(&self, warehouse: WarehouseId, location: &Location) -> Result<bool, StoreError>;
 
     /// The task is done.
     async fn finish_purge(&self, id: PurgeId) -> Result<(), StoreError>;

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use super::{Loaded, Tables};
 use crate::blocking;
-use crate::commits::store::{Landed, PointerChange, Target};
+use crate::commits::store::{Landed, PointerChange, SwapOutcome, Target};
+use crate::commits::swap::refusal;
 use crate::context::RequestContext;
-use crate::error::Result;
+use crate::documents::TableDocument;
+use crate::error::{Error, Result};
 use crate::ident::{TableIdent, TabularId};
 use crate::location::Location;
 use crate::metadata::{Snapshot, TableMetadata};
@@ -62,13 +64,8 @@ impl Tables {
         {
             return Err(taken.kind.taken(TabularKind::Table, &request.ident));
         }
-        warehouse.place.check(&Location::parse(&request.metadata_location)?)?;
-        let document = self.documents.table_anew(warehouse, &request.metadata_location).await?;
-        let foreign = Arc::clone(&document);
-        blocking::run(move || foreign.metadata.check_foreign()).await?;
-        let location = Location::parse(document.metadata.location())?;
-        self.check_location(warehouse, &location, present.as_ref().map(|p| p.id))
-            .await?;
+        let except = present.as_ref().map(|p| p.id);
+        let (document, location) = self.adopt(warehouse, &request.metadata_location, except).await?;
         let target = Target {
             uuid: document.metadata.uuid(),
             location: location.canonical(),
@@ -86,7 +83,53 @@ impl Tables {
                 lineage,
             },
         };
-        Ok(Plan::new(change, answer))
+        Ok(Plan {
+            adopts: true,
+            ..Plan::new(change, answer)
+        })
+    }
+
+    /// The document and its location, where neither another table nor a purge has any part in its files.
+    ///
+    /// The order of the questions leaves no gap. A table that is live when the location is checked is a refusal. One that
+    /// was dropped before has its task from the drop on, in one transaction, until its files are gone: a task that is
+    /// there is a refusal, and one that is finished has deleted the metadata file as its last, so that the second look
+    /// misses it. For what others do from here on, the swap asks for tables and tasks again in its own transaction.
+    async fn adopt(
+        &self,
+        warehouse: &Warehouse,
+        metadata_location: &str,
+        except: Option<TabularId>,
+    ) -> Result<(Arc<TableDocument>, Location)> {
+        warehouse.place.check(&Location::parse(metadata_location)?)?;
+        let document = self.documents.table_anew(warehouse, metadata_location).await?;
+        let foreign = Arc::clone(&document);
+        blocking::run(move || foreign.metadata.check_foreign()).await?;
+        let location = Location::parse(document.metadata.location())?;
+        self.check_not_live(warehouse, &document.metadata, &location, except).await?;
+        self.check_location(warehouse, &location, except).await?;
+        if self.purges.is_purging(warehouse.id, &location).await? {
+            return Err(being_deleted(&location));
+        }
+        self.documents.table_anew(warehouse, metadata_location).await?;
+        Ok((document, location))
+    }
+
+    /// A table that is there under another name is told as such, and not as one whose location is taken.
+    async fn check_not_live(
+        &self,
+        warehouse: &Warehouse,
+        metadata: &TableMetadata,
+        location: &Location,
+        except: Option<TabularId>,
+    ) -> Result<()> {
+        let Some((owner, _)) = self.commits.location_owner(warehouse.id, location, except).await? else {
+            return Ok(());
+        };
+        match self.tabulars.find(warehouse, &owner).await? {
+            Some(live) if live.uuid == metadata.uuid() => Err(refusal(SwapOutcome::UuidTaken { owner })),
+            _ => Ok(()),
+        }
     }
 
     /// Every snapshot of the document landed, whoever brought it; a UUID that comes back knows most of its own.
@@ -108,4 +151,11 @@ impl Tables {
             })
             .collect())
     }
+}
+
+fn being_deleted(location: &Location) -> Error {
+    Error::unprocessable(format!(
+        "the table cannot be registered, for its files are being deleted: a table at {location} (or above or below) was \
+         dropped with purge; wait until they are gone, or register a copy elsewhere"
+    ))
 }

@@ -92,3 +92,30 @@ pub async fn swap_and_resolver_at_the_same_time_agree(store: &dyn Store) -> Chec
     }
     Ok(())
 }
+
+pub async fn old_attempts_are_forgotten_oldest_first(store: &dyn Store) -> Checked {
+    let world = World::new(store).await?;
+    let mut attempts = Vec::new();
+    for age in [2, 3, 0, 1] {
+        let mut swap = world.swap(vec![create(&format!("t{age}"))?]);
+        swap.at_ms = AT_MS - age;
+        assert_eq!(store.swap(&swap).await?, SwapOutcome::Applied);
+        attempts.push(swap.attempt);
+    }
+    let [two, three, none, one] = attempts[..] else {
+        return Err("four were made".into());
+    };
+    assert_eq!(store.forget_attempts(AT_MS, 2).await?, 2);
+    // One that is forgotten is as if it had never come. From the question on it is remembered again.
+    for (attempt, resolution) in [
+        (two, Resolution::Aborted),
+        (three, Resolution::Aborted),
+        (one, Resolution::Committed),
+    ] {
+        assert_eq!(store.resolve(attempt, AT_MS).await?, resolution);
+    }
+    assert_eq!(store.forget_attempts(AT_MS, 100).await?, 1);
+    assert_eq!(store.forget_attempts(AT_MS, 100).await?, 0);
+    assert_eq!(store.resolve(none, AT_MS).await?, Resolution::Committed);
+    Ok(())
+}

@@ -9,7 +9,7 @@ use crate::location::Location;
 use crate::store::Store;
 use crate::tabulars::TabularKind;
 
-const OVERLAPPING: [&str; 6] = [
+pub(super) const OVERLAPPING: [&str; 6] = [
     "s3://b/a/t",
     "s3a://b/a/t",
     "s3n://b/a/t/data",
@@ -18,7 +18,7 @@ const OVERLAPPING: [&str; 6] = [
     "s3://b",
 ];
 
-const APART: [&str; 5] = [
+pub(super) const APART: [&str; 5] = [
     "s3://b/a/t2",
     "s3://b/a/u",
     "s3://b/a/t-0",

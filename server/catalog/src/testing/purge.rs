@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use futures::future::join_all;
 
-use super::world::{AT_MS, Checked, RACERS, World, create, step};
+use super::places::{APART, OVERLAPPING};
+use super::world::{AT_MS, Checked, RACERS, World, create, create_at, drop_of, replace, step};
 use crate::commits::store::SwapOutcome;
 use crate::ident::PurgeId;
+use crate::location::Location;
 use crate::purge::{PurgeTarget, PurgeTask};
 use crate::store::Store;
 
@@ -18,13 +20,26 @@ async fn write(world: &World<'_>, tasks: &[PurgeTask]) -> Checked {
     Ok(())
 }
 
+/// The task that a drop of the table at that location leaves.
+fn of_table(world: &World<'_>, location: &str) -> PurgeTask {
+    let target = PurgeTarget::Table {
+        location: location.into(),
+        metadata_location: format!("{location}/metadata/1.json"),
+    };
+    PurgeTask {
+        target,
+        ..world.purge(AT_MS)
+    }
+}
+
+async fn is_purging(world: &World<'_>, location: &str) -> Checked<bool> {
+    let location = Location::parse(location)?;
+    Ok(world.store.is_purging(world.warehouse, &location).await?)
+}
+
 pub async fn a_task_is_claimed_with_the_place_of_its_warehouse(store: &dyn Store) -> Checked {
     let world = World::new(store).await?;
-    let mut task = world.purge(AT_MS);
-    task.target = PurgeTarget::Table {
-        location: "file:///w/t".into(),
-        metadata_location: "file:///w/t/metadata/1.json".into(),
-    };
+    let task = of_table(&world, "file:///w/t");
     write(&world, std::slice::from_ref(&task)).await?;
     let job = store.claim_purge(AT_MS, AT_MS + 10).await?.ok_or("the task is due")?;
     assert_eq!((job.task, job.failures), (task, 0));
@@ -109,5 +124,74 @@ pub async fn a_swap_that_changes_nothing_leaves_no_task(store: &dyn Store) -> Ch
         assert_ne!(store.swap(&swap).await?, SwapOutcome::Applied);
     }
     assert!(store.claim_purge(AT_MS, AT_MS + 10).await?.is_none());
+    Ok(())
+}
+
+pub async fn a_place_is_purged_from_the_drop_until_the_task_is_finished(store: &dyn Store) -> Checked {
+    let (world, other) = (World::new(store).await?, World::bare(store, "other").await?);
+    world.must(create_at("t", "s3a://b/a/t")?).await?;
+    let dropped = world.pointer("t").await?;
+    let mut swap = world.swap(vec![drop_of(&dropped)]);
+    let task = of_table(&world, "s3a://b/a/t");
+    swap.purges = vec![task.clone(), world.purge(AT_MS)];
+    assert!(!is_purging(&world, "s3://b/a/t").await?);
+    assert_eq!(store.swap(&swap).await?, SwapOutcome::Applied);
+    // Waiting, taken up and put off.
+    for step in 0..3 {
+        for location in OVERLAPPING {
+            assert!(is_purging(&world, location).await?, "{location}");
+            assert!(!is_purging(&other, location).await?, "{location}");
+        }
+        for location in APART {
+            assert!(!is_purging(&world, location).await?, "{location}");
+        }
+        match step {
+            0 => while store.claim_purge(AT_MS, AT_MS + 10).await?.is_some() {},
+            _ => store.postpone_purge(task.id, AT_MS + 5, "denied").await?,
+        }
+    }
+    store.finish_purge(task.id).await?;
+    assert!(!is_purging(&world, "s3://b/a/t").await?);
+    // A single file that goes is nobody's place.
+    assert!(!is_purging(&world, "file:///w").await?);
+    Ok(())
+}
+
+pub async fn a_move_of_one_pointer_may_leave_the_purge_of_a_table_too(store: &dyn Store) -> Checked {
+    let world = World::new(store).await?;
+    let made = world.table("t").await?;
+    let mut swap = world.swap(vec![step(&made)]);
+    swap.purges = vec![of_table(&world, "s3n://b/a/t"), world.purge(AT_MS)];
+    assert_eq!(store.swap(&swap).await?, SwapOutcome::Applied);
+    assert!(is_purging(&world, "s3://b/a/t/x").await?);
+    assert!(!is_purging(&world, "file:///w").await?);
+    Ok(())
+}
+
+pub async fn what_adopts_files_waits_until_none_of_them_are_purged(store: &dyn Store) -> Checked {
+    let world = World::new(store).await?;
+    world.must(create_at("mover", "s3://elsewhere/t")?).await?;
+    let mover = world.pointer("mover").await?;
+    let task = of_table(&world, "s3://b/a/t");
+    write(&world, std::slice::from_ref(&task)).await?;
+    for location in OVERLAPPING {
+        for change in [create_at("new", location)?, replace(&mover, mover.uuid, location)] {
+            let mut swap = world.swap(vec![change]);
+            swap.adopts = true;
+            assert_eq!(store.swap(&swap).await?, SwapOutcome::Lost, "{location}");
+        }
+    }
+    assert_eq!(
+        (world.find("new").await?, world.pointer("mover").await?),
+        (None, mover.clone())
+    );
+    // New files have new names, so a table that brings its own may go there.
+    world.must(create_at("own", "s3://b/a/t")?).await?;
+    let own = world.pointer("own").await?;
+    world.must(drop_of(&own)).await?;
+    store.finish_purge(task.id).await?;
+    let mut swap = world.swap(vec![replace(&mover, mover.uuid, "s3://b/a/t")]);
+    swap.adopts = true;
+    assert_eq!(store.swap(&swap).await?, SwapOutcome::Applied);
     Ok(())
 }

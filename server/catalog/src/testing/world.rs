@@ -72,6 +72,7 @@ impl<'a> World<'a> {
             changes,
             receipt: None,
             purges: Vec::new(),
+            adopts: false,
             at_ms: AT_MS,
         }
     }

@@ -49,6 +49,7 @@ impl<'a> Move<'a> {
         let receipt = swap.receipt.as_ref();
         let purge_ids: Vec<Uuid> = swap.purges.iter().map(|task| task.id.0).collect();
         let purge_targets: Vec<String> = swap.purges.iter().map(|task| json(&task.target)).collect();
+        let purge_places: Vec<Option<String>> = swap.purges.iter().map(|task| task.target.table_place()).collect();
         let purge_times: Vec<i64> = swap.purges.iter().map(|task| task.not_before_ms).collect();
         let moved = sqlx::query!(
             r#"WITH moved AS (
@@ -69,9 +70,10 @@ impl<'a> Move<'a> {
                    INSERT INTO idempotency_key (warehouse_id, key, binding, answer, at_ms)
                    SELECT warehouse_id, $11, $12, $13, $6 FROM moved WHERE $11::uuid IS NOT NULL
                ), purged AS (
-                   INSERT INTO purge (id, warehouse_id, target, not_before_ms)
-                   SELECT task.id, moved.warehouse_id, task.target, task.not_before_ms
-                     FROM moved, unnest($14::uuid[], $15::text[], $16::bigint[]) AS task (id, target, not_before_ms)
+                   INSERT INTO purge (id, warehouse_id, target, canonical_location, not_before_ms)
+                   SELECT task.id, moved.warehouse_id, task.target, task.place, task.not_before_ms
+                     FROM moved, unnest($14::uuid[], $15::text[], $16::text[], $17::bigint[])
+                          AS task (id, target, place, not_before_ms)
                )
                SELECT version, set_config('synchronous_commit', 'on', true) FROM moved"#,
             self.from.id.0,
@@ -89,6 +91,7 @@ impl<'a> Move<'a> {
             receipt.map(|receipt| json(&receipt.answer)),
             &purge_ids,
             &purge_targets,
+            &purge_places as &[Option<String>],
             &purge_times
         )
         .fetch_optional(conn)

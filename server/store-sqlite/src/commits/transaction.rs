@@ -220,12 +220,17 @@ async fn land(
 }
 
 /// No table that is new or has moved may overlap with another, be it of this swap or not: asked when all are written.
+/// What is adopted may not overlap with what is being deleted either. That is asked second: a table that is no longer
+/// found has left its task by then.
 async fn check_places(conn: &mut SqliteConnection, swap: &Swap) -> Result<(), Stop> {
     for (id, location) in swap.places_taken() {
         let place = Overlap::of_text(location);
         if let Some(owner) = owners::of_place(conn, swap.warehouse, &place, Some(id)).await? {
             let (owner, location) = owner.named()?;
             return Err(Stop::Refused(SwapOutcome::LocationTaken { owner, location }));
+        }
+        if swap.adopts && purge::overlaps(conn, swap.warehouse, &place).await? {
+            return Err(Stop::Refused(SwapOutcome::Lost));
         }
     }
     Ok(())

@@ -1,0 +1,11 @@
+-- A register must not take over files that are being deleted: it looks for purges whose place overlaps with its own.
+
+-- Of a table that is purged, with one spelling for all aliases of a scheme, as in `tabular`; NULL for a single file.
+ALTER TABLE purge ADD COLUMN canonical_location text;
+
+UPDATE purge
+   SET canonical_location = CASE WHEN target ->> '$.location' GLOB 's3[an]:*' THEN 's3' || substr(target ->> '$.location', 4)
+                                 ELSE target ->> '$.location' END
+ WHERE target ->> '$.what' = 'table';
+
+CREATE INDEX purge_place ON purge (warehouse_id, canonical_location) WHERE canonical_location IS NOT NULL;
