@@ -76,6 +76,9 @@ impl ViewDocument {
 /// Metadata files never change, so what lies at a location may be kept as long as there is room.
 type Cache<M> = moka::future::Cache<(WarehouseId, String), Arc<Document<M>>>;
 
+/// How a document is parsed, and what it is where that fails.
+type Reader<M> = (fn(&[u8]) -> Result<M>, Kind);
+
 /// Reads, writes and remembers metadata documents.
 #[derive(Clone)]
 pub struct Documents {

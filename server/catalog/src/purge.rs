@@ -10,13 +10,12 @@ use crate::documents::{Documents, TableDocument};
 use crate::error::Result;
 use crate::files::{FileError, Files, Place};
 use crate::ident::{PurgeId, WarehouseId};
+use crate::location::Location;
 use crate::metadata::Snapshot;
 use crate::reachable::{Reachable, purge_table};
 use crate::store::Store;
 
 pub mod store;
-
-use store::PurgeStore;
 
 /// How long a process may work on one task before another takes it up.
 const LEASE_MS: i64 = 15 * 60 * 1_000;
@@ -75,7 +74,7 @@ pub struct PurgeJob {
 /// Works off the tasks. Any number of processes may do so at once.
 #[derive(Clone)]
 pub struct Purges {
-    store: Arc<dyn PurgeStore>,
+    store: Arc<dyn Store>,
     documents: Documents,
     files: Arc<Files>,
 }

@@ -273,7 +273,9 @@ fn judge(base: &TableDocument, request: &CommitRequest, at: &(i64, String)) -> R
 
 /// A log may name files of other tables, where a document was copied: only what lies below the table is its own.
 fn own_files(files: Vec<String>, metadata: &TableMetadata) -> Vec<String> {
-    let Ok(home) = Location::parse(metadata.location()) else { return Vec::new() };
+    let Ok(home) = Location::parse(metadata.location()) else {
+        return Vec::new();
+    };
     let is_own = |file: &String| Location::parse(file).is_ok_and(|file| home.contains(&file));
     files.into_iter().filter(is_own).collect()
 }

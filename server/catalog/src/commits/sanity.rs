@@ -30,7 +30,10 @@ pub fn check(base: &TableMetadata, request: &CommitRequest) -> Result<()> {
                 heads.insert(ref_name, None);
             }
             TableUpdate::RemoveSnapshots { snapshot_ids } => {
-                heads.values_mut().filter(|head| head.is_some_and(|head| snapshot_ids.contains(&head))).for_each(|head| *head = None);
+                heads
+                    .values_mut()
+                    .filter(|head| head.is_some_and(|head| snapshot_ids.contains(&head)))
+                    .for_each(|head| *head = None);
             }
             TableUpdate::SetSnapshotRef { ref_name, target } if target.is_branch() => {
                 let head = heads.insert(ref_name, Some(target.snapshot_id)).flatten();

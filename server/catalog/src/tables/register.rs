@@ -106,7 +106,8 @@ impl Tables {
         let foreign = Arc::clone(&document);
         blocking::run(move || foreign.metadata.check_foreign()).await?;
         let location = Location::parse(document.metadata.location())?;
-        self.check_not_live(warehouse, &document.metadata, &location, except).await?;
+        self.check_not_live(warehouse, &document.metadata, &location, except)
+            .await?;
         self.check_location(warehouse, &location, except).await?;
         if self.purges.is_purging(warehouse.id, &location).await? {
             return Err(being_deleted(&location));
