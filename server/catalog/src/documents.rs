@@ -76,8 +76,8 @@ impl ViewDocument {
 /// Metadata files never change, so what lies at a location may be kept as long as there is room.
 type Cache<M> = moka::future::Cache<(WarehouseId, String), Arc<Document<M>>>;
 
-/// How a document is parsed, and what it is where that fails.
-type Reader<M> = (fn(&[u8]) -> Result<M>, Kind);
+/// How a document is read from the bytes of its file.
+type Reader<M> = fn(Bytes) -> Result<Document<M>>;
 
 /// Reads, writes and remembers metadata documents.
 #[derive(Clone)]
@@ -193,7 +193,7 @@ impl Documents {
         cache: &Cache<M>,
         (warehouse, place): (WarehouseId, &Place),
         location: &str,
-        (read, unreadable): (fn(Bytes) -> Result<Document<M>>, Kind),
+        (read, unreadable): (Reader<M>, Kind),
     ) -> Result<Arc<Document<M>>, FileError> {
         let key = (warehouse, location.to_owned());
         if let Some(document) = cache.get(&key).await {
