@@ -1,4 +1,9 @@
-"""Fixtures of every client suite."""
+"""Fixtures of every client suite.
+
+`tests/run` starts a server for each. One of your own does as well:
+
+    FRAZIL_URI=http://127.0.0.1:8181 target/venvs/pyiceberg/bin/python -m pytest tests/engines/pyiceberg
+"""
 
 import os
 import uuid

@@ -1,11 +1,14 @@
 //! Whatever goes wrong, the answer is one that an Iceberg client can read.
 
 use std::io::Write;
+use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use reqwest::Method;
 use serde_json::json;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
 
 use crate::server::{TestServer, on_both_stores, schema};
 
@@ -13,6 +16,7 @@ on_both_stores! {
     an_unknown_path_or_method_is_told_in_the_shape_of_the_spec,
     bad_json_is_told_with_the_path_of_its_field,
     a_head_that_fails_has_no_body,
+    a_refusal_that_reads_no_body_keeps_the_connection,
     a_request_keeps_its_name,
     a_body_may_be_compressed,
     large_answers_are_compressed_where_the_client_takes_it,
@@ -68,6 +72,46 @@ async fn a_head_that_fails_has_no_body(server: &TestServer) {
     ] {
         let answer = server.head(path).await.expect(404);
         assert_eq!(answer.header("content-type"), None, "{path}");
+    }
+}
+
+/// Sends a request whose body comes only after its head, and reads the answer's status line.
+async fn in_two_parts(connection: &mut BufReader<TcpStream>, head: &str, body: &str) -> String {
+    let head = format!("{head} HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", body.len());
+    connection.get_mut().write_all(head.as_bytes()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    connection.get_mut().write_all(body.as_bytes()).await.unwrap();
+    let (mut status, mut line, mut length) = (String::new(), String::new(), 0);
+    connection.read_line(&mut status).await.unwrap();
+    while line != "\r\n" {
+        line.clear();
+        assert_ne!(
+            connection.read_line(&mut line).await.unwrap(),
+            0,
+            "{status} and no more"
+        );
+        if let Some(told) = line.strip_prefix("content-length: ") {
+            length = told.trim().parse().unwrap();
+        }
+    }
+    connection.read_exact(&mut vec![0; length]).await.unwrap();
+    status
+}
+
+async fn a_refusal_that_reads_no_body_keeps_the_connection(server: &TestServer) {
+    let connection = TcpStream::connect(server.base.trim_start_matches("http://"))
+        .await
+        .unwrap();
+    let mut connection = BufReader::new(connection);
+    for (head, status) in [
+        ("PUT /v1/default/namespaces", "405"),
+        ("POST /v1/default/nowhere", "404"),
+        ("POST /v1/nope/namespaces", "404"),
+        ("GET /v1/config", "200"),
+        ("POST /v1/default/namespaces", "200"),
+    ] {
+        let told = in_two_parts(&mut connection, head, r#"{"namespace": ["n"]}"#).await;
+        assert!(told.starts_with(&format!("HTTP/1.1 {status}")), "{head}: {told}");
     }
 }
 

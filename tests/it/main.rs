@@ -1,5 +1,7 @@
 //! The server as its clients see it: each test has a server of its own, and most run on both stores.
 
+#![expect(clippy::unwrap_used, reason = "what a test needs and does not get is its failure")]
+
 mod borders;
 mod commits;
 mod config;

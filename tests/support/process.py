@@ -82,6 +82,12 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def is_free(port):
+    """Whether nothing listens on this loopback port."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
+
+
 @atexit.register
 def end_all():
     with _lock:

@@ -18,7 +18,8 @@ BLOCK = re.compile(
 )
 INTERPRETERS = {"python": ["python", "-c"], "sh": ["bash", "-euo", "pipefail", "-c"]}
 # What the README says, and where a server without settings listens.
-URI = "http://127.0.0.1:8181"
+PORT = 8181
+URI = f"http://127.0.0.1:{PORT}"
 WANTED = {"pyiceberg", "spark-4.1"}
 
 
@@ -27,6 +28,8 @@ def run(binary, log):
     absent = WANTED - {block["venv"] for block in blocks}
     if absent:
         raise Failed(f"README.md has no block marked `<!-- runs in: … -->` for: {', '.join(sorted(absent))}")
+    if not process.is_free(PORT):
+        raise Failed(f"port {PORT} is taken, and the README's snippets name it")
     folder = paths.RUNS / "readme"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

@@ -80,7 +80,7 @@ def openapi(bench, log):
 
 def unit(bench, log):
     database = bench.postgres.fresh_database("unit")
-    cargo(["test", "--locked", "--workspace"], log, 1200, DATABASE_URL=database, POSTGRES_DATABASE_URL=database)
+    cargo(["test", "--locked", "--workspace", "--no-fail-fast"], log, 1200, DATABASE_URL=database, POSTGRES_DATABASE_URL=database)
 
 
 def kit(store):

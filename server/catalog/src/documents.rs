@@ -42,6 +42,15 @@ impl<M> Document<M> {
 }
 
 impl TableDocument {
+    /// Reads a stored document. Its bytes are sent as they are, unless they lack the UUID that clients assert.
+    fn read(bytes: Bytes) -> Result<Self> {
+        let metadata = TableMetadata::parse(&bytes)?;
+        Ok(match metadata.has_uuid() {
+            true => Self::new(metadata, bytes),
+            false => Self::encoded(metadata),
+        })
+    }
+
     pub fn encoded(metadata: TableMetadata) -> Self {
         let bytes = metadata.encode();
         Self::new(metadata, bytes)
@@ -54,6 +63,10 @@ impl TableDocument {
 }
 
 impl ViewDocument {
+    fn read(bytes: Bytes) -> Result<Self> {
+        Ok(Self::new(ViewMetadata::parse(&bytes)?, bytes))
+    }
+
     pub fn encoded(metadata: ViewMetadata) -> Self {
         let bytes = metadata.encode();
         Self::new(metadata, bytes)
@@ -62,6 +75,9 @@ impl ViewDocument {
 
 /// Metadata files never change, so what lies at a location may be kept as long as there is room.
 type Cache<M> = moka::future::Cache<(WarehouseId, String), Arc<Document<M>>>;
+
+/// How a document is parsed, and what it is where that fails.
+type Reader<M> = (fn(&[u8]) -> Result<M>, Kind);
 
 /// Reads, writes and remembers metadata documents.
 #[derive(Clone)]
@@ -97,7 +113,7 @@ impl Documents {
             &self.tables,
             (warehouse, place),
             location,
-            (TableMetadata::parse, Kind::NotFound),
+            (TableDocument::read, Kind::NotFound),
         )
         .await
     }
@@ -107,14 +123,14 @@ impl Documents {
     pub async fn table_anew(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<TableDocument>, FileError> {
         self.forget(warehouse.id, location).await;
         let home = (warehouse.id, &warehouse.place);
-        self.read(&self.tables, home, location, (TableMetadata::parse, Kind::Invalid))
+        self.read(&self.tables, home, location, (TableDocument::read, Kind::Invalid))
             .await
     }
 
     /// As [`Self::table`].
     pub async fn view(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<ViewDocument>, FileError> {
         let home = (warehouse.id, &warehouse.place);
-        self.read(&self.views, home, location, (ViewMetadata::parse, Kind::NotFound))
+        self.read(&self.views, home, location, (ViewDocument::read, Kind::NotFound))
             .await
     }
 
@@ -122,7 +138,7 @@ impl Documents {
     pub async fn view_anew(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<ViewDocument>, FileError> {
         self.forget(warehouse.id, location).await;
         let home = (warehouse.id, &warehouse.place);
-        self.read(&self.views, home, location, (ViewMetadata::parse, Kind::Invalid))
+        self.read(&self.views, home, location, (ViewDocument::read, Kind::Invalid))
             .await
     }
 
@@ -177,7 +193,7 @@ impl Documents {
         cache: &Cache<M>,
         (warehouse, place): (WarehouseId, &Place),
         location: &str,
-        (parse, unreadable): (fn(&[u8]) -> Result<M>, Kind),
+        (read, unreadable): (fn(Bytes) -> Result<Document<M>>, Kind),
     ) -> Result<Arc<Document<M>>, FileError> {
         let key = (warehouse, location.to_owned());
         if let Some(document) = cache.get(&key).await {
@@ -185,8 +201,8 @@ impl Documents {
         }
         let stored = self.files.read(place, location, DOCUMENT_MAX_BYTES).await?;
         let parsed = blocking::run(move || {
-            let bytes = gunzip(stored)?;
-            Ok(Arc::new(Document::new(parse(&bytes)?, bytes)))
+            let document = read(gunzip(stored)?)?;
+            Ok(Arc::new(document))
         });
         let document = parsed.await.map_err(|error| {
             let message = format!("metadata file {location} cannot be read: {}", error.message());

@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 mod error;
+mod links;
 mod local;
 mod place;
 mod storage;
@@ -23,6 +24,7 @@ pub use storage::{Secret, Storage};
 
 use crate::error::Error;
 use crate::location::Location;
+use links::{Fence, Last};
 use storage::StoreKey;
 
 /// Object store clients that are kept, one for each bucket and settings.
@@ -50,7 +52,8 @@ impl Default for FilesOptions {
 
 /// Reads and writes the files of all warehouses; one for each process.
 ///
-/// Every method checks that the location lies in the place, whatever was checked before. Locations are taken as they
+/// Every method checks that the location lies in the place, whatever was checked before, and that no symbolic link leads
+/// out of it. Locations are taken as they
 /// stand, without decoding: they reach the file that an engine means by the same text.
 #[derive(Debug)]
 pub struct Files {
@@ -79,7 +82,8 @@ impl Files {
     /// The whole object, if it has at most `limit_bytes`.
     pub async fn read(&self, place: &Place, location: &str, limit_bytes: u64) -> Result<Bytes> {
         self.observed("read", async {
-            self.object(place, location).await?.read(location, limit_bytes).await
+            let object = self.object(place, location, Last::Followed).await?;
+            object.read(location, limit_bytes).await
         })
         .await
     }
@@ -90,7 +94,7 @@ impl Files {
     /// the answer, so that a second try met the first one's object: the same bytes there count as written.
     pub async fn write_new(&self, place: &Place, location: &str, bytes: Bytes) -> Result<()> {
         self.observed("write", async {
-            let object = self.object(place, location).await?;
+            let object = self.object(place, location, Last::Followed).await?;
             match object.put_new(location, bytes.clone()).await {
                 Err(FileError::AlreadyExists { .. }) if object.is_remote() => object.is_ours(location, &bytes).await,
                 result => result,
@@ -101,18 +105,24 @@ impl Files {
 
     /// Whether a local file is gone. Other stores are not asked: there the question costs a round trip.
     pub async fn is_lost(&self, place: &Place, location: &str) -> bool {
-        match Location::parse(location) {
-            Ok(local) if local.scheme() == "file" && place.check(&local).is_ok() => {
-                matches!(tokio::fs::try_exists(format!("/{}", local.key())).await, Ok(false))
-            }
-            _ => false,
+        let Ok(local) = Location::parse(location) else {
+            return false;
+        };
+        if local.scheme() != "file" || place.check(&local).is_err() {
+            return false;
         }
+        let fence = Fence::of(place);
+        let is_lost = blocking(move || {
+            let gone = matches!(local::path(&local).try_exists(), Ok(false));
+            gone && fence.check(&local, Last::Followed).is_ok()
+        });
+        is_lost.await.unwrap_or(false)
     }
 
     /// Deletes an object; one that is gone already is no error.
     pub async fn delete(&self, place: &Place, location: &str) -> Result<()> {
         self.observed("delete", async {
-            let object = self.object(place, location).await?;
+            let object = self.object(place, location, Last::Kept).await?;
             let deleted = object.store.delete(&object.path).await;
             ignore_missing(deleted.map_err(|error| FileError::from_store(location, error)))
         })
@@ -121,9 +131,10 @@ impl Files {
 
     /// Deletes many objects with as few requests as the store allows; all of them are tried before an error is told.
     pub async fn delete_all(&self, place: &Place, locations: Vec<Location>) -> Result<()> {
+        let (locations, mut result) = keep_inside(place, locations).await;
         let mut by_store: Vec<(Object, Vec<Path>)> = Vec::new();
         for location in locations {
-            let object = self.object(place, location.as_str()).await?;
+            let object = self.named(place, location.as_str()).await?;
             let path = object.path.clone();
             match by_store
                 .iter_mut()
@@ -133,7 +144,6 @@ impl Files {
                 None => by_store.push((object, vec![path])),
             }
         }
-        let mut result = Ok(());
         for (first, paths) in by_store {
             result = result.and(self.observed("delete-many", first.delete_many(paths)).await);
         }
@@ -147,20 +157,17 @@ impl Files {
         }
         self.observed("prepare", async {
             place.check(location)?;
-            let folders = [
-                local::path(&location.join("data")),
-                local::path(&location.join("metadata")),
-            ];
-            let made =
-                tokio::task::spawn_blocking(move || folders.iter().try_for_each(|folder| local::create_folder(folder)));
-            let made = made.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
-            made.map_err(|error| {
-                let error = object_store::Error::Generic {
-                    store: "local",
-                    source: error.into(),
-                };
-                FileError::from_write(location.as_str(), error)
-            })
+            let (fence, table) = (Fence::of(place), location.clone());
+            let made = blocking(move || {
+                for folder in [table.join("data"), table.join("metadata")] {
+                    fence.check(&folder, Last::Followed)?;
+                    local::create_folder(&local::path(&folder))
+                        .map_err(|error| FileError::from_local_write(table.as_str(), error))?;
+                }
+                Ok(())
+            });
+            made.await
+                .map_err(|error| FileError::from_io(location.as_str(), error))?
         })
         .await
     }
@@ -185,7 +192,7 @@ impl Files {
         let location = object.as_str();
         let read = self.read(place, location, PROBE_LIMIT_BYTES).await?;
         let listed = self
-            .observed("list", async { self.object(place, location).await?.is_listed().await })
+            .observed("list", async { self.named(place, location).await?.is_listed().await })
             .await?;
         let overwritten = self
             .write_new(place, location, Bytes::from_static(b"overwritten"))
@@ -200,8 +207,19 @@ impl Files {
         Err(Error::invalid(format!("the object store of '{}' {fault}", place.root)).into())
     }
 
-    /// The door: no object of a place is had without this check.
-    async fn object(&self, place: &Place, location: &str) -> Result<Object> {
+    /// The door: no object of a place is had without these checks.
+    async fn object(&self, place: &Place, location: &str, last: Last) -> Result<Object> {
+        let object = self.named(place, location).await?;
+        if !object.is_remote() {
+            let (fence, local) = (Fence::of(place), object.location.clone());
+            let checked = blocking(move || fence.check(&local, last));
+            checked.await.map_err(|error| FileError::from_io(location, error))??;
+        }
+        Ok(object)
+    }
+
+    /// The object of a location that lies in the place by its name; links are not looked at.
+    async fn named(&self, place: &Place, location: &str) -> Result<Object> {
         let parsed = Location::parse(location)?;
         place.check(&parsed)?;
         let path = Path::parse(parsed.key()).map_err(|error| FileError::from_store(location, error.into()))?;
@@ -326,6 +344,35 @@ impl Object {
         }
         Ok(false)
     }
+}
+
+/// Leaves out the locations that a link leads out of the place, and tells of the first of them.
+async fn keep_inside(place: &Place, locations: Vec<Location>) -> (Vec<Location>, Result<()>) {
+    if locations.iter().all(|location| location.scheme() != "file") {
+        return (locations, Ok(()));
+    }
+    let fence = Fence::of(place);
+    let sorted = blocking(move || {
+        let mut result = Ok(());
+        let mut inside = locations;
+        inside.retain(|location| {
+            let checked = match location.scheme() {
+                "file" => fence.check(location, Last::Kept),
+                _ => Ok(()),
+            };
+            let is_inside = checked.is_ok();
+            result = std::mem::replace(&mut result, Ok(())).and(checked);
+            is_inside
+        });
+        (inside, result)
+    });
+    let failed = |error| (Vec::new(), Err(FileError::from_io(place.root.as_str(), error)));
+    sorted.await.unwrap_or_else(failed)
+}
+
+/// Runs what blocks beside the tasks that must not.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> std::io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(std::io::Error::other)
 }
 
 fn ignore_missing(result: Result<()>) -> Result<()> {

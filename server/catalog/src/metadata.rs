@@ -8,6 +8,7 @@ mod attachments;
 mod create;
 mod decode;
 mod encode;
+mod foreign;
 mod json;
 mod logs;
 pub mod naming;
@@ -23,6 +24,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::error::Result;
@@ -30,6 +32,7 @@ use crate::error::Result;
 pub use apply::{Applied, ApplyAt, apply, assemble};
 pub use attachments::{EncryptionKey, StatisticsFile};
 pub use create::{NewTable, create};
+pub use json::check_nesting;
 pub use logs::{MetadataLogEntry, SnapshotLogEntry};
 pub use naming::{is_gzipped_name, next_metadata_location};
 pub use partition::{PartitionField, PartitionSpec};
@@ -84,9 +87,14 @@ impl TableMetadata {
         self.format_version
     }
 
-    /// Nil where there is none, as format version 1 allows.
+    /// Format version 1 may have none in the document: then it follows from the location, and every commit writes it.
     pub fn uuid(&self) -> Uuid {
-        self.uuid.unwrap_or_default()
+        self.uuid.unwrap_or_else(|| named_uuid(&self.location))
+    }
+
+    /// Whether the document that was read says which UUID the table has.
+    pub(crate) fn has_uuid(&self) -> bool {
+        self.uuid.is_some()
     }
 
     pub fn location(&self) -> &str {
@@ -209,4 +217,12 @@ impl TableMetadata {
         let log = self.snapshot_log.len() * size_of::<SnapshotLogEntry>();
         size_of::<Self>() + parts.sum::<usize>() + log + self.snapshots.memory_bytes()
     }
+}
+
+/// The same for the same location, however it ends: version 8, from the first bytes of a SHA-256.
+fn named_uuid(location: &str) -> Uuid {
+    let digest: [u8; 32] = Sha256::digest(naming::without_trailing_slash(location)).into();
+    let (first, _) = digest.split_at(16);
+    let bytes: [u8; 16] = first.try_into().expect("half of 32 bytes are 16");
+    uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }

@@ -10,6 +10,7 @@ use crate::error::{Error, Kind, Result};
 use crate::idempotency::{Answer, Mutations, Ran};
 use crate::ident::{NamespaceId, NamespaceIdent};
 use crate::listing::{Listing, PageRequest};
+use crate::location::Location;
 use crate::warehouses::Warehouse;
 
 pub mod store;
@@ -18,6 +19,9 @@ use store::{NamespaceCreated, NamespaceDropped, NamespaceStore, NamespaceUpdated
 
 /// Bound of a level of a namespace and of a table name, in bytes.
 pub const NAME_MAX_BYTES: usize = 1024;
+
+/// The property that says where a namespace's tables and views are to lie.
+pub const LOCATION: &str = "location";
 
 /// How deep namespaces may be nested, in levels.
 const LEVELS_MAX: usize = 64;
@@ -104,6 +108,7 @@ impl Namespaces {
 
     pub async fn create(&self, ctx: &RequestContext, warehouse: &Warehouse, namespace: Namespace) -> Result<Namespace> {
         check_name(&namespace.ident)?;
+        check_location(warehouse, &namespace.properties)?;
         let new = NewNamespace {
             id: NamespaceId(ctx.new_id()),
             warehouse: warehouse.id,
@@ -142,6 +147,7 @@ impl Namespaces {
                 "property '{key}' is in both removals and updates"
             )));
         }
+        check_location(warehouse, &change.updates)?;
         let (store, warehouse_id) = (self.store.clone(), warehouse.id);
         let answer = self.mutations.once(ctx, warehouse_id, async move |ticket| {
             let receipt = ticket.receipt(Answer::Empty);
@@ -201,6 +207,14 @@ pub fn check_part(what: &str, name: &str) -> Result<()> {
         return Err(Error::invalid(format!("{what} must not hold control characters")));
     }
     Ok(())
+}
+
+/// Tables go below the property `location`, so it must be a place where they may lie.
+fn check_location(warehouse: &Warehouse, properties: &BTreeMap<String, String>) -> Result<()> {
+    match properties.get(LOCATION) {
+        Some(location) => warehouse.place.check(&Location::parse(location)?),
+        None => Ok(()),
+    }
 }
 
 fn check_name(ident: &NamespaceIdent) -> Result<()> {

@@ -10,13 +10,12 @@ use crate::documents::{Documents, TableDocument};
 use crate::error::Result;
 use crate::files::{FileError, Files, Place};
 use crate::ident::{PurgeId, WarehouseId};
+use crate::location::Location;
 use crate::metadata::Snapshot;
 use crate::reachable::{Reachable, purge_table};
 use crate::store::Store;
 
 pub mod store;
-
-use store::PurgeStore;
 
 /// How long a process may work on one task before another takes it up.
 const LEASE_MS: i64 = 15 * 60 * 1_000;
@@ -75,7 +74,7 @@ pub struct PurgeJob {
 /// Works off the tasks. Any number of processes may do so at once.
 #[derive(Clone)]
 pub struct Purges {
-    store: Arc<dyn PurgeStore>,
+    store: Arc<dyn Store>,
     documents: Documents,
     files: Arc<Files>,
 }
@@ -115,6 +114,10 @@ impl Purges {
 
     async fn purge(&self, job: &PurgeJob) -> Result<()> {
         match &job.task.target {
+            PurgeTarget::File { location } if self.is_current(job.task.warehouse, location).await? => {
+                tracing::warn!(location, "an old metadata file is current again: it stays");
+                Ok(())
+            }
             PurgeTarget::File { location } => {
                 self.documents.forget(job.task.warehouse, location).await;
                 Ok(self.files.delete(&job.place, location).await?)
@@ -139,6 +142,16 @@ impl Purges {
                 }
             }
         }
+    }
+
+    /// Whether a table was pointed back to the file, by register, since it fell out of the log.
+    async fn is_current(&self, warehouse: WarehouseId, file: &str) -> Result<bool> {
+        let file = Location::parse(file)?;
+        let Some((owner, _)) = self.store.location_owner(warehouse, &file, None).await? else {
+            return Ok(false);
+        };
+        let pointer = self.store.pointer(warehouse, &owner).await?;
+        Ok(pointer.is_some_and(|pointer| Location::parse(&pointer.metadata_location).is_ok_and(|now| now == file)))
     }
 }
 

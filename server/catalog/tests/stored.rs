@@ -35,6 +35,8 @@ fn meaning(bytes: &[u8]) -> Value {
         document.entry("refs").or_insert(main);
     }
     if document["format-version"] == 1 {
+        let uuid = TableMetadata::parse(bytes).expect("a table").uuid();
+        document.entry("table-uuid").or_insert(json!(uuid));
         complete_v1(&mut document);
     }
     document.into()
@@ -82,6 +84,16 @@ fn every_stored_document_comes_back_as_it_was() {
         assert_eq!(meaning(&table.encode()), meaning(&bytes), "{}", path.display());
         let again = TableMetadata::parse(&table.encode()).unwrap();
         assert_eq!(again.encode(), table.encode(), "{}", path.display());
+    }
+}
+
+#[test]
+fn every_stored_document_may_become_a_table() {
+    for (path, bytes) in documents() {
+        let table = TableMetadata::parse(&bytes).unwrap();
+        table
+            .check_foreign()
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
 }
 

@@ -29,6 +29,7 @@ pub mod names;
 pub mod operations;
 pub mod place;
 pub mod request;
+pub mod unread;
 
 /// Smaller answers are sent as they are, in bytes.
 const COMPRESS_ABOVE_BYTES: u64 = 4096;
@@ -143,6 +144,8 @@ pub fn router(api: Api) -> Router {
         .layer(from_fn(edge::identify))
         // Above all that can fail, so that nothing is missing in log and metrics.
         .layer(from_fn(edge::observe))
+        // Around whatever may answer without reading: most refusals do.
+        .layer(from_fn(unread::read_to_end))
         // Around the failures, so that their bodies are compressed like any other.
         .layer(
             CompressionLayer::new()

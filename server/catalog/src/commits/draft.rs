@@ -266,9 +266,18 @@ fn judge(base: &TableDocument, request: &CommitRequest, at: &(i64, String)) -> R
     metrics::counter!(TIMESTAMPS_MOVED_TOTAL).increment(applied.moved_timestamps as u64);
     Ok(applied.changed.then(|| Judged {
         lineage: lineage(&request.updates, &applied.metadata),
+        dropped_files: own_files(applied.dropped_metadata_files, &applied.metadata),
         document: Arc::new(TableDocument::encoded(applied.metadata)),
-        dropped_files: applied.dropped_metadata_files,
     }))
+}
+
+/// A log may name files of other tables, where a document was copied: only what lies below the table is its own.
+fn own_files(files: Vec<String>, metadata: &TableMetadata) -> Vec<String> {
+    let Ok(home) = Location::parse(metadata.location()) else {
+        return Vec::new();
+    };
+    let is_own = |file: &String| Location::parse(file).is_ok_and(|file| home.contains(&file));
+    files.into_iter().filter(is_own).collect()
 }
 
 /// Makes a table of its first commit.

@@ -215,11 +215,22 @@ mod tests {
     fn a_table_named_twice_in_a_transaction_is_refused() {
         let change = r#"{"identifier":{"namespace":["a"],"name":"t"},"requirements":[],"updates":[]}"#;
         let body = format!(r#"{{"table-changes":[{change},{change}]}}"#);
+        let request = TransactionRequest::parse(body.as_bytes()).unwrap();
+        assert!(request.fault.unwrap().message().contains("a.t"));
+    }
+
+    #[test]
+    fn a_change_without_a_name_leaves_the_others_readable() {
+        let good = r#"{"identifier":{"namespace":["a"],"name":"t"},"updates":[]}"#;
+        let bad = r#"{"identifier":{"namespace":[],"name":"t"},"updates":[]}"#;
+        let request = TransactionRequest::parse(format!(r#"{{"table-changes":[{bad},{good}]}}"#).as_bytes()).unwrap();
+        assert_eq!(request.changes.len(), 1);
         assert!(
-            parse_transaction(body.as_bytes())
-                .unwrap_err()
+            request
+                .fault
+                .unwrap()
                 .message()
-                .contains("a.t")
+                .starts_with("table-changes[0].identifier")
         );
     }
 }

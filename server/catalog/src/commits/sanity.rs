@@ -29,6 +29,12 @@ pub fn check(base: &TableMetadata, request: &CommitRequest) -> Result<()> {
             TableUpdate::RemoveSnapshotRef { ref_name } => {
                 heads.insert(ref_name, None);
             }
+            TableUpdate::RemoveSnapshots { snapshot_ids } => {
+                heads
+                    .values_mut()
+                    .filter(|head| head.is_some_and(|head| snapshot_ids.contains(&head)))
+                    .for_each(|head| *head = None);
+            }
             TableUpdate::SetSnapshotRef { ref_name, target } if target.is_branch() => {
                 let head = heads.insert(ref_name, Some(target.snapshot_id)).flatten();
                 if let (Some(snapshot), Some(head)) = (added.get(&target.snapshot_id), head) {

@@ -56,15 +56,32 @@ impl FileError {
         }
     }
 
-    /// As [`Self::from_store`] for a write, where a missing bucket or folder is the store's fault and not an answer.
+    /// As [`Self::from_store`] for a write, where a missing bucket or folder is the store's fault and not an answer, and
+    /// a file that stands where a folder must be is the caller's.
     pub(super) fn from_write(location: &str, error: object_store::Error) -> Self {
-        match &error {
-            object_store::Error::NotFound { .. } => FileError::Unavailable {
+        use object_store::Error as Store;
+        match (&error, io_kind(&error)) {
+            (Store::AlreadyExists { .. }, _) => Self::from_store(location, error),
+            (_, Some(ErrorKind::NotADirectory | ErrorKind::AlreadyExists)) => {
+                let message = format!("location '{location}' needs a folder where a file is");
+                FileError::Invalid(Error::invalid(message).with_source(error))
+            }
+            (Store::NotFound { .. }, _) | (_, Some(ErrorKind::NotFound)) => FileError::Unavailable {
                 location: location.to_owned(),
                 source: error.into(),
             },
             _ => Self::from_store(location, error),
         }
+    }
+
+    /// An error of the local file system, as its store would have told it.
+    pub(super) fn from_io(location: &str, error: std::io::Error) -> Self {
+        Self::from_store(location, local(error))
+    }
+
+    /// As [`Self::from_io`] for a write.
+    pub(super) fn from_local_write(location: &str, error: std::io::Error) -> Self {
+        Self::from_write(location, local(error))
     }
 
     pub(super) fn outcome(&self) -> &'static str {
@@ -76,6 +93,13 @@ impl FileError {
             FileError::Unavailable { .. } => "unavailable",
             FileError::Invalid(_) => "invalid",
         }
+    }
+}
+
+fn local(error: std::io::Error) -> object_store::Error {
+    object_store::Error::Generic {
+        store: "local",
+        source: error.into(),
     }
 }
 
@@ -138,6 +162,28 @@ mod tests {
         ] {
             assert_eq!(FileError::from_store("file:///x", error).outcome(), outcome);
         }
+    }
+
+    #[test]
+    fn a_write_is_never_answered_as_a_missing_file() {
+        for (kind, outcome) in [
+            (ErrorKind::NotFound, "unavailable"),
+            (ErrorKind::NotADirectory, "invalid"),
+            (ErrorKind::AlreadyExists, "invalid"),
+            (ErrorKind::PermissionDenied, "denied"),
+            (ErrorKind::StorageFull, "unavailable"),
+        ] {
+            assert_eq!(
+                FileError::from_write("file:///x", io(kind)).outcome(),
+                outcome,
+                "{kind}"
+            );
+        }
+        let taken = object_store::Error::AlreadyExists {
+            path: "x".to_owned(),
+            source: Box::new(std::io::Error::from(ErrorKind::AlreadyExists)),
+        };
+        assert_eq!(FileError::from_write("file:///x", taken).outcome(), "already-exists");
     }
 
     #[test]

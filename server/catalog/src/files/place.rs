@@ -27,7 +27,7 @@ impl Place {
         )))
     }
 
-    fn places(&self) -> impl Iterator<Item = &Location> {
+    pub(super) fn places(&self) -> impl Iterator<Item = &Location> {
         std::iter::once(&self.root).chain(&self.allowed)
     }
 }

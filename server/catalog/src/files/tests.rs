@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::os::unix::fs::symlink;
 use std::path::{Path as FsPath, PathBuf};
 
 use tempfile::TempDir;
@@ -221,6 +222,93 @@ async fn every_method_refuses_what_lies_outside_of_the_place() {
     }
     assert_eq!(std::fs::read_to_string(&kept).unwrap(), "kept");
     assert!(everything_below(w.folder.path()).is_empty());
+}
+
+#[tokio::test]
+async fn no_link_leads_out_of_the_warehouse() {
+    let w = warehouse();
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::write(outside.path().join("kept"), "kept").unwrap();
+    symlink(outside.path(), w.folder.path().join("link")).unwrap();
+    symlink(outside.path().join("kept"), w.folder.path().join("file")).unwrap();
+    symlink(outside.path().join("new"), w.folder.path().join("nowhere")).unwrap();
+    for name in ["link/kept", "link/t/new", "file", "nowhere", "nowhere/t/new"] {
+        assert!(matches!(w.read(name).await, Err(FileError::Invalid(_))), "read {name}");
+        assert!(
+            matches!(w.write(name, "x").await, Err(FileError::Invalid(_))),
+            "write {name}"
+        );
+        let prepared = w.files.prepare_table(&w.place, &w.place.root.join(name)).await;
+        assert!(matches!(prepared, Err(FileError::Invalid(_))), "prepare {name}");
+        assert!(!w.files.is_lost(&w.place, &w.location(name)).await, "ask for {name}");
+    }
+    w.write("own", "x").await.unwrap();
+    let locations = ["link/kept", "own"].map(|name| w.place.root.join(name)).to_vec();
+    let deleted = w.files.delete(&w.place, &w.location("link/kept")).await;
+    assert!(matches!(deleted, Err(FileError::Invalid(_))));
+    let deleted = w.files.delete_all(&w.place, locations).await;
+    assert!(matches!(deleted, Err(FileError::Invalid(_))));
+    assert!(
+        !w.folder.path().join("own").exists(),
+        "the others are deleted all the same"
+    );
+    let left = everything_below(outside.path());
+    assert_eq!(left, BTreeSet::from([outside.path().join("kept")]));
+}
+
+#[tokio::test]
+async fn a_link_goes_when_it_is_deleted_and_what_it_leads_to_stays() {
+    let w = warehouse();
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::write(outside.path().join("kept"), "kept").unwrap();
+    for name in ["one", "two"] {
+        symlink(outside.path().join("kept"), w.folder.path().join(name)).unwrap();
+    }
+    w.files.delete(&w.place, &w.location("one")).await.unwrap();
+    w.files
+        .delete_all(&w.place, vec![w.place.root.join("two")])
+        .await
+        .unwrap();
+    assert!(everything_below(w.folder.path()).is_empty());
+    assert!(outside.path().join("kept").exists());
+}
+
+#[tokio::test]
+async fn links_inside_of_the_places_are_followed_and_the_root_may_be_one() {
+    let mut w = warehouse();
+    let (real, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let root = w.folder.path().join("root");
+    symlink(real.path(), &root).unwrap();
+    symlink(other.path(), real.path().join("other")).unwrap();
+    symlink(real.path(), real.path().join("self")).unwrap();
+    let location = |path: &FsPath| Location::parse(&format!("file:{}", path.display())).unwrap();
+    w.place.root = location(&root);
+    assert!(w.write("other/x", "x").await.is_err(), "not allowed yet");
+    w.place.allowed = vec![location(other.path())];
+    for name in ["x", "a/b/x", "self/y", "other/t/x"] {
+        w.write(name, name).await.unwrap();
+        assert_eq!(w.read(name).await.unwrap(), name);
+    }
+    w.files.prepare_table(&w.place, &w.place.root.join("t")).await.unwrap();
+    assert!(real.path().join("t/data").is_dir() && other.path().join("t/x").is_file());
+    w.files.delete(&w.place, &w.location("x")).await.unwrap();
+    assert!(w.files.is_lost(&w.place, &w.location("x")).await);
+}
+
+#[tokio::test]
+async fn a_location_below_a_file_is_no_place_for_a_table() {
+    let w = warehouse();
+    w.write("dir/file", "x").await.unwrap();
+    std::fs::create_dir(w.folder.path().join("t")).unwrap();
+    w.write("t/data", "x").await.unwrap();
+    for name in ["dir/file", "dir/file/t", "t"] {
+        let prepared = w.files.prepare_table(&w.place, &w.place.root.join(name)).await;
+        assert_eq!(Error::from(prepared.unwrap_err()).kind(), Kind::Invalid, "{name}");
+    }
+    for name in ["dir/file/x.json", "dir/file/a/b/x.json"] {
+        let written = w.write(name, "x").await;
+        assert_eq!(Error::from(written.unwrap_err()).kind(), Kind::Invalid, "{name}");
+    }
 }
 
 #[tokio::test]

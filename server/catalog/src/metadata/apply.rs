@@ -39,6 +39,7 @@ pub struct Applied {
 /// `Unprocessable` where it would put a live manifest list at risk.
 pub fn apply(base: &TableMetadata, updates: &[TableUpdate], at: &ApplyAt<'_>) -> Result<Applied> {
     let mut draft = Draft::new(base.clone(), at.now_ms);
+    draft.table.uuid = Some(base.uuid());
     for update in updates {
         draft.update(update)?;
     }
@@ -147,7 +148,7 @@ impl Draft {
                 self.set_partition_statistics(partition_statistics);
             }
             TableUpdate::RemovePartitionStatistics { snapshot_id } => self.remove_partition_statistics(*snapshot_id),
-            TableUpdate::AddEncryptionKey { encryption_key } => self.add_encryption_key(encryption_key),
+            TableUpdate::AddEncryptionKey { encryption_key } => self.add_encryption_key(encryption_key)?,
             TableUpdate::RemoveEncryptionKey { key_id } => self.remove_encryption_key(key_id),
         }
         Ok(())

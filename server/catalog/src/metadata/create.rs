@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::json::Checked;
+use super::json::{Checked, check_nesting};
 use super::naming::without_trailing_slash;
 use super::partition::UnboundSpec;
 use super::schema::{Columns, FreshIds, check_format_version, with_fresh_ids};
@@ -30,11 +30,20 @@ pub struct NewTable<'a> {
 /// Columns are numbered anew from 1, partition fields from 1000, and spec and order follow their columns. The property
 /// `format-version` chooses the version and, like every reserved property, is not stored. Errors are `Invalid`.
 pub fn create(new: NewTable<'_>) -> Result<TableMetadata> {
+    let given = [Some(new.schema), new.partition_spec, new.sort_order];
+    given
+        .into_iter()
+        .flatten()
+        .try_for_each(|raw| check_nesting(raw.get()))?;
     let format_version = format_version(&new.properties)?;
     let (schema, ids) = fresh_schema(new.schema, format_version).map_err(|f| f.under("schema"))?;
     let columns = schema.columns().map_err(|f| f.under("schema"))?;
-    let spec = new.partition_spec.map(|raw| fresh_spec(raw, &ids, columns)).transpose();
+    let spec = new.partition_spec.map(|raw| {
+        UnboundSpec::read(raw)?.check_format_version(format_version)?;
+        fresh_spec(raw, &ids, columns)
+    });
     let spec = spec
+        .transpose()
         .map_err(|f| f.under("partition-spec"))?
         .unwrap_or_else(PartitionSpec::unpartitioned);
     let order = new.sort_order.map(|raw| fresh_order(raw, &ids, columns)).transpose();
@@ -74,6 +83,7 @@ fn format_version(properties: &BTreeMap<String, String>) -> Result<u8> {
 fn fresh_schema(raw: &RawValue, format_version: u8) -> Checked<(Schema, FreshIds)> {
     let columns = Columns::read(raw)?;
     columns.check_identifiers()?;
+    columns.check_new(std::iter::empty())?;
     check_format_version(&columns, format_version)?;
     let (renumbered, ids) = with_fresh_ids(raw)?;
     Ok((Schema::with_id(&renumbered, 0)?, ids))
@@ -88,6 +98,7 @@ fn fresh_spec(raw: &RawValue, ids: &FreshIds, columns: &Columns) -> Checked<Part
 
 fn fresh_order(raw: &RawValue, ids: &FreshIds, columns: &Columns) -> Checked<SortOrder> {
     let order = SortOrder::read_with_fresh_ids(raw, ids)?;
+    order.check_fields()?;
     order.check_sources(columns)?;
     Ok(order)
 }
@@ -192,6 +203,79 @@ mod tests {
             (3, Some(0), 1)
         );
         assert_eq!(asked.property("write.parquet.compression-codec"), Some("gzip"));
+    }
+
+    #[test]
+    fn what_no_client_could_read_back_is_refused() {
+        let of_type = |type_: &str| SCHEMA.replace("\"timestamp\"", type_);
+        let spec = |field: &str| format!(r#"{{"fields":[{{"name":"x",{field}}}]}}"#);
+        let order = |field: &str| format!(r#"{{"fields":[{{"direction":"asc","null-order":"nulls-last",{field}}}]}}"#);
+        let sound = SCHEMA.to_owned();
+        for (schema, spec, order, message) in [
+            (
+                of_type("\"martian\""),
+                None,
+                None,
+                "schema.fields: column ts: unknown type 'martian'",
+            ),
+            (
+                of_type("\"decimal(50,60)\""),
+                None,
+                None,
+                "schema.fields: column ts: unknown type 'decimal(50,60)'",
+            ),
+            (
+                SCHEMA.replace("\"when\"", "5"),
+                None,
+                None,
+                "schema.fields: column ts: doc must be a string",
+            ),
+            (
+                SCHEMA.replacen("struct", "list", 1),
+                None,
+                None,
+                "schema.type: must be 'struct'",
+            ),
+            (
+                SCHEMA.replacen("true", &format!("{}1{}", "[".repeat(200_000), "]".repeat(200_000)), 1),
+                None,
+                None,
+                "JSON is nested deeper than 100 levels",
+            ),
+            (
+                sound.clone(),
+                Some(spec(r#""source-id":7,"transform":"bucket""#)),
+                None,
+                "partition-spec.transform: 'bucket' needs a positive number, as in bucket[16]",
+            ),
+            (
+                sound.clone(),
+                Some(spec(r#""source-ids":[7],"transform":"identity""#)),
+                None,
+                "partition-spec: partition field x needs source-id: source-ids are not supported until v3",
+            ),
+            (
+                sound.clone(),
+                None,
+                Some(order(r#""source-ids":[],"transform":"identity""#)),
+                "write-order.fields: identity has no source column",
+            ),
+        ] {
+            let error = made(&schema, spec.as_deref(), order.as_deref(), &[]).unwrap_err();
+            assert_eq!(error.message(), message);
+        }
+    }
+
+    #[test]
+    fn spellings_that_some_clients_cannot_read_are_stored_in_their_normal_form() {
+        let order = r#"{"order-id":1,"fields":[{"source-id":7,"transform":"identity","direction":"ASC","null-order":"NULLS-FIRST"}]}"#;
+        let table = made(&SCHEMA.replace("[7]", "null"), None, Some(order), &[]).unwrap();
+        let stored = table.sort_order(1).unwrap().raw().get();
+        assert!(
+            stored.contains(r#""direction":"asc","null-order":"nulls-first""#),
+            "{stored}"
+        );
+        assert!(!table.schema(0).unwrap().raw().get().contains("identifier-field-ids"));
     }
 
     #[test]

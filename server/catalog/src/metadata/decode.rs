@@ -279,7 +279,7 @@ mod tests {
             (
                 "/last-updated-ms",
                 json!("x"),
-                "last-updated-ms: invalid type: string \"x\", expected i64",
+                "last-updated-ms: invalid type: string, expected i64",
             ),
             (
                 "/snapshots/0/timestamp-ms",
@@ -357,17 +357,36 @@ mod tests {
             "schema": {"type": "struct", "fields": [{"id": 1, "name": "a", "required": true, "type": "int"}]},
             "partition-spec": [{"name": "a", "transform": "identity", "source-id": 1}], "current-snapshot-id": -1});
         let table = parse(&old).unwrap();
-        assert_eq!(
-            (table.uuid(), table.current_schema_id(), table.last_partition_id()),
-            (Uuid::nil(), 0, 1000)
-        );
+        assert_eq!((table.current_schema_id(), table.last_partition_id()), (0, 1000));
         let written: Value = serde_json::from_slice(&table.encode()).unwrap();
         assert_eq!(
             written["partition-spec"],
             json!([{"name": "a", "transform": "identity", "source-id": 1, "field-id": 1000}])
         );
         assert_eq!(written["schema"], written["schemas"][0]);
-        assert_eq!(written.get("table-uuid"), None);
+        assert_eq!(written["table-uuid"], json!(table.uuid()));
+    }
+
+    #[test]
+    fn a_document_without_uuid_has_the_one_that_follows_from_its_location() {
+        let mut old = json!({"format-version": 1, "location": "s3://b/t", "last-updated-ms": 1, "last-column-id": 0,
+            "schema": {"type": "struct", "fields": []}, "partition-spec": []});
+        let uuid = parse(&old).unwrap().uuid();
+        assert_eq!((uuid.is_nil(), uuid.get_version_num()), (false, 8));
+        let written = parse(&old).unwrap().encode();
+        assert_eq!(
+            TableMetadata::parse(&written).unwrap().uuid(),
+            uuid,
+            "the same when it is written"
+        );
+        old["last-updated-ms"] = 2.into();
+        assert_eq!(
+            parse(&old).unwrap().uuid(),
+            uuid,
+            "the same in another document of the table"
+        );
+        old["location"] = "s3://b/u".into();
+        assert_ne!(parse(&old).unwrap().uuid(), uuid, "another for another table");
     }
 
     #[test]

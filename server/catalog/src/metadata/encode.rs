@@ -40,9 +40,7 @@ impl TableMetadata {
 
     fn write_head(&self, out: &mut Writer) {
         out.member("format-version", &self.format_version);
-        if let Some(uuid) = self.uuid {
-            out.member("table-uuid", &uuid);
-        }
+        out.member("table-uuid", &self.uuid());
         out.member("location", &self.location);
         if self.format_version > 1 {
             out.member("last-sequence-number", &self.last_sequence_number);

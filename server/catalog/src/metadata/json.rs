@@ -6,7 +6,11 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::error::Error;
+use crate::error::{Error, Result};
+
+/// How deeply the JSON of a commit or a new table may be nested. Readers of the document give up at depths from 128 on,
+/// and what is stored lies some levels deep in it.
+const NESTING_MAX: usize = 100;
 
 /// A piece of JSON that is not what it should be, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,11 +39,23 @@ impl Flaw {
         self
     }
 
-    /// From serde's words, without the position, which means nothing to somebody who sees a path.
+    /// From serde's words, without the position, which means nothing to somebody who sees a path, and without the
+    /// value, which may be a secret of whatever file was taken for metadata.
     fn from_serde(error: &serde_json::Error) -> Self {
         let text = error.to_string();
-        Self::new(text.split(" at line ").next().unwrap_or_default())
+        let words = text.rsplit_once(" at line ").map_or(text.as_str(), |(words, _)| words);
+        Self::new(without_value(words).unwrap_or_else(|| words.to_owned()))
     }
+}
+
+/// `invalid type: string "x", expected i64` as `invalid type: string, expected i64`; `None` where no value is shown.
+fn without_value(words: &str) -> Option<String> {
+    let (problem, rest) = words
+        .split_once(": ")
+        .filter(|(problem, _)| problem.starts_with("invalid "))?;
+    let (found, expected) = rest.rsplit_once(", expected ")?;
+    let type_ = found.split(['"', '`']).next()?.trim_end();
+    Some(format!("{problem}: {type_}, expected {expected}"))
 }
 
 impl From<Flaw> for Error {
@@ -128,6 +144,22 @@ impl<'a> Object<'a> {
         raw(format!("{{{}}}", members.join(",")))
     }
 
+    /// The same object without those of the members that are null. Where none is, every byte stays.
+    pub(crate) fn without_null(&self, keys: &[&str]) -> Box<RawValue> {
+        let is_null =
+            |(name, value): &&(Cow<'_, str>, &RawValue)| keys.contains(&name.as_ref()) && value.get() == "null";
+        let nulls: Vec<&str> = self
+            .members
+            .iter()
+            .filter(is_null)
+            .map(|(name, _)| name.as_ref())
+            .collect();
+        match nulls.as_slice() {
+            [] => self.raw.to_owned(),
+            nulls => self.without(nulls),
+        }
+    }
+
     /// Where a member's value begins in the object's text, of which it is a slice.
     fn offset_of(&self, value: &RawValue) -> usize {
         value.get().as_ptr() as usize - self.raw.get().as_ptr() as usize
@@ -174,6 +206,28 @@ pub(crate) fn each<'a, T>(raw: &'a RawValue, read: impl Fn(&'a RawValue) -> Chec
     numbered
         .map(|(i, element)| read(element).map_err(|f| f.under(format_args!("[{i}]"))))
         .collect()
+}
+
+/// Refuses JSON text that is nested deeper than clients can read back. Text that is no JSON is not judged.
+pub fn check_nesting(text: &str) -> Result<()> {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > NESTING_MAX {
+            return Err(Error::invalid(format!(
+                "JSON is nested deeper than {NESTING_MAX} levels"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Text that was put together from JSON values.
@@ -235,6 +289,42 @@ mod tests {
     }
 
     #[test]
+    fn null_members_go_only_where_they_are_asked_for() {
+        for (text, without) in [
+            (r#"{"a":null,"b": null,"c":1}"#, r#"{"b":null,"c":1}"#),
+            (r#"{ "a" : 1, "b":null }"#, r#"{ "a" : 1, "b":null }"#),
+        ] {
+            assert_eq!(
+                Object::parse(&given(text)).unwrap().without_null(&["a", "c"]).get(),
+                without
+            );
+        }
+    }
+
+    #[test]
+    fn nesting_is_counted_outside_of_strings_only() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(check_nesting(&nested(NESTING_MAX)).is_ok());
+        assert!(check_nesting(&nested(NESTING_MAX + 1)).is_err());
+        assert!(check_nesting(&format!("[{}]", vec!["{\"a\":[]}"; 300].join(","))).is_ok());
+        assert!(check_nesting(&format!(r#"["\"{}"]"#, "[".repeat(300))).is_ok());
+    }
+
+    #[test]
+    fn a_flaw_tells_the_type_of_a_value_and_not_the_value() {
+        for (value, found) in [
+            (r#""a \"secret\", expected at line 5""#, "invalid type: string"),
+            ("1.5", "invalid type: floating point"),
+            ("true", "invalid type: boolean"),
+            ("3000000000", "invalid value: integer"),
+            ("[7]", "invalid type: sequence"),
+        ] {
+            let error = Error::from(decode::<i32>(&given(value)).unwrap_err());
+            assert_eq!(error.message(), format!("{found}, expected i32"));
+        }
+    }
+
+    #[test]
     fn a_flaw_names_its_path() {
         let flaw = Flaw::new("is required")
             .under("id")
@@ -244,9 +334,6 @@ mod tests {
         assert_eq!(Error::from(flaw).message(), "schema.fields[2].id: is required");
         let text = given(r#"{"a":"x"}"#);
         let flaw = Object::parse(&text).unwrap().required::<i64>("a").unwrap_err();
-        assert_eq!(
-            Error::from(flaw).message(),
-            "a: invalid type: string \"x\", expected i64"
-        );
+        assert_eq!(Error::from(flaw).message(), "a: invalid type: string, expected i64");
     }
 }

@@ -16,7 +16,7 @@ pub fn next_metadata_location(metadata: &TableMetadata, previous: Option<&str>, 
     let extension = if codec.eq_ignore_ascii_case("gzip") { ".gz" } else { "" };
     let folder = match metadata.property(properties::METADATA_PATH) {
         Some(path) => without_trailing_slash(path).to_owned(),
-        None => format!("{}/metadata", metadata.location()),
+        None => format!("{}/metadata", without_trailing_slash(metadata.location())),
     };
     format!("{folder}/{version:05}-{file_id}{extension}.metadata.json")
 }
@@ -45,8 +45,12 @@ mod tests {
     use super::*;
 
     fn table(properties: &str) -> TableMetadata {
+        table_at("s3://b/t", properties)
+    }
+
+    fn table_at(location: &str, properties: &str) -> TableMetadata {
         let text = format!(
-            r#"{{"format-version":2,"table-uuid":"9c12d441-03fe-4693-9a96-a0705ddf69c1","location":"s3://b/t","last-sequence-number":0,
+            r#"{{"format-version":2,"table-uuid":"9c12d441-03fe-4693-9a96-a0705ddf69c1","location":"{location}","last-sequence-number":0,
             "last-updated-ms":1,"last-column-id":0,"current-schema-id":0,"schemas":[{{"type":"struct","schema-id":0,"fields":[]}}],
             "default-spec-id":0,"partition-specs":[{{"spec-id":0,"fields":[]}}],"last-partition-id":999,
             "default-sort-order-id":0,"sort-orders":[{{"order-id":0,"fields":[]}}],"properties":{properties}}}"#
@@ -78,6 +82,21 @@ mod tests {
         assert!(is_gzipped_name(&location));
         assert!(is_gzipped_name("a/00001-x.metadata.json.gz"));
         assert!(!is_gzipped_name("a/00001-x.metadata.json"));
+    }
+
+    #[test]
+    fn a_location_with_slashes_at_its_end_gives_a_name_without_empty_parts() {
+        for (location, folder) in [
+            ("s3://b/t/", "s3://b/t/metadata"),
+            ("file:///w/t//", "file:///w/t/metadata"),
+            ("file:/w/t/", "file:/w/t/metadata"),
+            ("s3://b/", "s3://b/metadata"),
+        ] {
+            let table = table_at(location, "{}");
+            let next = next_metadata_location(&table, None, Uuid::nil());
+            assert_eq!(next, format!("{folder}/00000-{}.metadata.json", Uuid::nil()));
+            assert_eq!(table.location(), location, "the document stays as it is");
+        }
     }
 
     #[test]

@@ -56,11 +56,8 @@ impl PartitionSpec {
     /// Reads a spec of a document. Fields without ids (format version 1) get them in order from 1000.
     pub(crate) fn read(raw: &RawValue) -> Checked<Self> {
         let id = Object::parse(raw)?.required("spec-id")?;
-        let mut next = FIRST_FIELD_ID - 1;
-        UnboundSpec::read(raw)?.bind(id, |_| {
-            next += 1;
-            next
-        })
+        let mut in_order = FIRST_FIELD_ID..=i32::MAX;
+        UnboundSpec::read(raw)?.bind(id, |_| in_order.next().ok_or_else(no_id_left))
     }
 
     /// Reads the `partition-spec` of format version 1: the fields alone, of spec 0.
@@ -93,7 +90,7 @@ impl PartitionSpec {
         Ok(())
     }
 
-    /// Names are unique and do not hide a column that they are not made from; ids are unique; widths are positive.
+    /// Fields have sources; names are unique and do not hide a column that they are not made from; ids are unique; widths are positive.
     pub(crate) fn check_fields(&self, columns: &Columns) -> Checked<()> {
         let (mut names, mut ids) = (HashSet::new(), HashSet::new());
         for field in &self.fields {
@@ -102,6 +99,10 @@ impl PartitionSpec {
                 Some("a partition field needs a name".to_owned())
             } else if !names.insert(name) {
                 Some(format!("partition name {name} comes twice"))
+            } else if field.source_ids.is_empty() {
+                Some(format!("partition field {name} has no source column"))
+            } else if field.field_id < 0 {
+                Some(format!("partition field id {} must not be negative", field.field_id))
             } else if !ids.insert(field.field_id) {
                 Some(format!("partition field id {} comes twice", field.field_id))
             } else if field.hides_a_column(columns) {
@@ -191,13 +192,26 @@ impl<'a> UnboundSpec<'a> {
         self.fields.len() == spec.fields.len() && self.fields.iter().zip(&spec.fields).all(same)
     }
 
+    /// Before format version 3 a field has one source, in the member that older clients read.
+    pub(crate) fn check_format_version(&self, format_version: u8) -> Checked<()> {
+        let lacks_source = |field: &&UnboundField<'_>| field.object.get("source-id").is_none();
+        match self.fields.iter().find(lacks_source).filter(|_| format_version < 3) {
+            None => Ok(()),
+            Some(field) => Err(Flaw::new(format!(
+                "partition field {} needs source-id: source-ids are not supported until v3",
+                field.name
+            ))),
+        }
+    }
+
     /// Gives the spec its id, and ids to the fields that have none.
-    pub(crate) fn bind(&self, id: i32, mut missing_id: impl FnMut(&UnboundField<'a>) -> i32) -> Checked<PartitionSpec> {
-        let ids: Vec<i32> = self
-            .fields
-            .iter()
-            .map(|f| f.field_id.unwrap_or_else(|| missing_id(f)))
-            .collect();
+    pub(crate) fn bind(
+        &self,
+        id: i32,
+        mut missing_id: impl FnMut(&UnboundField<'a>) -> Checked<i32>,
+    ) -> Checked<PartitionSpec> {
+        let ids = self.fields.iter().map(|f| f.field_id.map_or_else(|| missing_id(f), Ok));
+        let ids: Vec<i32> = ids.collect::<Checked<_>>()?;
         let bound = self.fields.iter().zip(ids).map(|(field, field_id)| {
             let text = match field.field_id {
                 Some(_) => None,
@@ -259,6 +273,11 @@ impl<'a> UnboundField<'a> {
             transform: self.transform.clone(),
         }
     }
+}
+
+/// The ids that a table may give to its partition fields are used up.
+pub(crate) fn no_id_left() -> Flaw {
+    Flaw::new("no partition field id is left: ids up to the highest there is were given away")
 }
 
 /// `source-ids` of a transform with several arguments, else `source-id`.

@@ -42,3 +42,32 @@ pub(crate) fn deletes_old_metadata(metadata: &TableMetadata) -> bool {
         .property(DELETE_AFTER_COMMIT)
         .is_some_and(|value| value.eq_ignore_ascii_case("true"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_metadata_is_deleted_only_where_the_table_says_true() {
+        let document = |value: &str| {
+            format!(
+                r#"{{"format-version":1,"location":"s3://b/t","last-updated-ms":1,"last-column-id":0,
+                "schema":{{"type":"struct","fields":[]}},"partition-spec":[],"properties":{{"{DELETE_AFTER_COMMIT}":"{value}"}}}}"#
+            )
+        };
+        for (value, deletes) in [
+            ("true", true),
+            ("TRUE", true),
+            ("True", true),
+            ("false", false),
+            ("False", false),
+            ("", false),
+            ("1", false),
+            ("yes", false),
+            (" true", false),
+        ] {
+            let table = TableMetadata::parse(document(value).as_bytes()).unwrap();
+            assert_eq!(deletes_old_metadata(&table), deletes, "'{value}'");
+        }
+    }
+}

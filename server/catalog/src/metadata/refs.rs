@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::json::{Checked, Flaw, Object};
+use super::json::{self, Checked, Flaw, Object};
 
 /// The branch that readers see unless they name another ref.
 pub const MAIN_BRANCH: &str = "main";
@@ -52,9 +52,24 @@ impl SnapshotRef {
         })
     }
 
+    /// Reads a ref that is to be set. Its kind is kept in lower case, which is all that some clients read.
+    pub(crate) fn read_new(raw: &RawValue) -> Checked<Self> {
+        let target = Self::read(raw)?;
+        target.check_retention()?;
+        let object = Object::parse(raw)?;
+        let kind = target.kind.as_str();
+        if object.required::<String>("type")? == kind {
+            return Ok(target);
+        }
+        Ok(Self {
+            raw: object.with(&[("type", json::quoted(kind))]),
+            ..target
+        })
+    }
+
     /// The branch `main` of a document that names its current snapshot but no refs.
     pub(crate) fn main_at(snapshot_id: i64) -> Self {
-        let raw = super::json::raw(format!(r#"{{"snapshot-id":{snapshot_id},"type":"branch"}}"#));
+        let raw = json::raw(format!(r#"{{"snapshot-id":{snapshot_id},"type":"branch"}}"#));
         Self {
             snapshot_id,
             kind: RefKind::Branch,
@@ -74,7 +89,7 @@ impl SnapshotRef {
     }
 
     /// Retention must be positive, and only a branch has snapshots of its own to keep.
-    pub(crate) fn check_retention(&self) -> Checked<()> {
+    fn check_retention(&self) -> Checked<()> {
         let positive = |field: &str, value: Option<i64>| match value {
             Some(value) if value <= 0 => Err(Flaw::new("must be greater than 0").under(field)),
             Some(_) | None => Ok(()),

@@ -38,9 +38,10 @@ impl Schema {
         }
     }
 
-    /// The same schema under another id.
+    /// The same schema under another id, and without the null that some clients cannot read.
     pub(crate) fn with_id(raw: &RawValue, id: i32) -> Checked<Self> {
-        let raw = Object::parse(raw)?.with(&[("schema-id", id.to_string())]);
+        let raw = Object::parse(raw)?.without_null(&["identifier-field-ids"]);
+        let raw = Object::parse(&raw)?.with(&[("schema-id", id.to_string())]);
         Ok(Self {
             id,
             raw,

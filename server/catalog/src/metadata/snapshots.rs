@@ -7,6 +7,19 @@ use serde_json::value::RawValue;
 
 use super::json::{self, Checked, Flaw, Object};
 
+/// Members that some clients cannot read when they are null.
+const NEVER_NULL: [&str; 9] = [
+    "parent-snapshot-id",
+    "sequence-number",
+    "schema-id",
+    "manifest-list",
+    "manifests",
+    "summary",
+    "first-row-id",
+    "added-rows",
+    "key-id",
+];
+
 /// One snapshot of a table.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
@@ -42,16 +55,28 @@ impl Snapshot {
 
     /// Reads a snapshot that is to be added: whatever a client could not read back is refused.
     pub(crate) fn read_new(raw: &RawValue) -> Checked<Self> {
-        let snapshot = Self::read(raw)?;
-        let object = Object::parse(raw)?;
+        let snapshot = Self::read(&Object::parse(raw)?.without_null(&NEVER_NULL))?;
+        snapshot.check()?;
+        Ok(snapshot)
+    }
+
+    /// Refuses what a client could not read back, or would read without end. The summary's operation may be any text.
+    pub(crate) fn check(&self) -> Checked<()> {
+        let object = Object::parse(&self.raw)?;
         object.optional::<BTreeMap<String, String>>("summary")?;
-        if snapshot.id < 0 {
+        if self.id < 0 {
             return Err(Flaw::new("must not be negative").under("snapshot-id"));
         }
-        if snapshot.manifest_list.is_none() && object.optional::<Vec<String>>("manifests")?.is_none() {
-            return Err(Flaw::new("is required").under("manifest-list"));
+        if self.parent_id == Some(self.id) {
+            return Err(Flaw::new("must not be the snapshot itself").under("parent-snapshot-id"));
         }
-        Ok(snapshot)
+        match self.manifest_list() {
+            Some("") => Err(Flaw::new("must not be empty").under("manifest-list")),
+            None if object.optional::<Vec<String>>("manifests")?.is_none() => {
+                Err(Flaw::new("is required").under("manifest-list"))
+            }
+            _ => Ok(()),
+        }
     }
 
     pub fn id(&self) -> i64 {
@@ -196,6 +221,32 @@ impl Snapshots {
             .iter()
             .rev()
             .find(|snapshot| snapshot.manifest_list() == Some(manifest_list))
+    }
+
+    /// Whether `new`, which is not in the list yet, would be among its own ancestors.
+    pub(crate) fn would_be_circular(&self, new: &Snapshot) -> bool {
+        let has_children = self.list.iter().any(|snapshot| snapshot.parent_id == Some(new.id));
+        let parent = |id: &i64| self.get(*id)?.parent_id;
+        // A list that is circular already must not keep the walk from ending.
+        let mut ancestors = std::iter::successors(new.parent_id, parent).take(self.list.len() + 1);
+        has_children && ancestors.any(|id| id == new.id)
+    }
+
+    /// A snapshot that is among its own ancestors.
+    pub(crate) fn circular(&self) -> Option<i64> {
+        let mut sound = HashSet::new();
+        for snapshot in self.list.iter() {
+            let mut chain = HashSet::new();
+            let mut next = Some(snapshot.id);
+            while let Some(id) = next.filter(|id| !sound.contains(id)) {
+                if !chain.insert(id) {
+                    return Some(id);
+                }
+                next = self.get(id).and_then(|snapshot| snapshot.parent_id);
+            }
+            sound.extend(chain);
+        }
+        None
     }
 
     pub(crate) fn push(&mut self, snapshot: Arc<Snapshot>) {

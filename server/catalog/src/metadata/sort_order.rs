@@ -60,10 +60,21 @@ impl SortOrder {
     /// Reads an order of a request, whose own id means nothing.
     pub(crate) fn read_with_id(raw: &RawValue, id: i32) -> Checked<Self> {
         let object = Object::parse(raw)?;
+        let mut changes = vec![("order-id", id.to_string())];
+        let fields = json::each(object.required_raw("fields")?, Object::parse).map_err(|f| f.under("fields"))?;
+        let words: Vec<_> = fields.iter().map(in_lower_case).collect();
+        if words.iter().any(|words| !words.is_empty()) {
+            let fields: Vec<_> = fields
+                .iter()
+                .zip(&words)
+                .map(|(field, words)| field.with(words))
+                .collect();
+            changes.push(("fields", json::array(fields.iter().map(|field| &**field))));
+        }
         Ok(Self {
             id,
             fields: read_fields(&object)?,
-            raw: object.with(&[("order-id", id.to_string())]),
+            raw: object.with(&changes),
         })
     }
 
@@ -72,8 +83,9 @@ impl SortOrder {
         let object = Object::parse(raw)?;
         let mut renumbered = Vec::new();
         for field in json::each(object.required_raw("fields")?, Object::parse).map_err(|f| f.under("fields"))? {
-            let changes = fresh_sources(&field, &source_ids(&field)?, ids)
+            let mut changes = fresh_sources(&field, &source_ids(&field)?, ids)
                 .ok_or_else(|| Flaw::new("Cannot find source column for sort field"))?;
+            changes.extend(in_lower_case(&field));
             renumbered.push(field.with(&changes));
         }
         let id = if renumbered.is_empty() { UNSORTED_ID } else { 1 };
@@ -83,6 +95,17 @@ impl SortOrder {
 
     pub(crate) fn is_unsorted(&self) -> bool {
         self.fields.is_empty()
+    }
+
+    /// What a new order must hold on its own: every field has a source and, where it needs one, a width.
+    pub(crate) fn check_fields(&self) -> Checked<()> {
+        for field in &self.fields {
+            if field.source_ids.is_empty() {
+                return Err(Flaw::new(format!("{} has no source column", field.transform)).under("fields"));
+            }
+            check_width(&field.transform)?;
+        }
+        Ok(())
     }
 
     /// Every source column must be there and be something the transform can be computed from.
@@ -109,10 +132,19 @@ impl SortOrder {
                     )));
                 }
             }
-            check_width(transform)?;
         }
         Ok(())
     }
+}
+
+/// The edits that bring a field's direction and null order to the one spelling that every client reads.
+fn in_lower_case(field: &Object<'_>) -> Vec<(&'static str, String)> {
+    let edit = |key: &'static str| {
+        let word: String = field.optional(key).ok()??;
+        let lower = word.to_ascii_lowercase();
+        (lower != word).then(|| (key, json::quoted(&lower)))
+    };
+    ["direction", "null-order"].into_iter().filter_map(edit).collect()
 }
 
 fn read_fields(object: &Object<'_>) -> Checked<Vec<SortField>> {

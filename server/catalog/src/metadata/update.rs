@@ -7,7 +7,7 @@ use serde::de::{self, Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::json::{Checked, Flaw, Object};
+use super::json::{Checked, Flaw, Object, check_nesting};
 use super::{EncryptionKey, Snapshot, SnapshotRef, StatisticsFile};
 use crate::error::Result;
 
@@ -92,6 +92,7 @@ pub enum TableUpdate {
 impl TableUpdate {
     /// Reads one element of `updates`; an unknown action is `Invalid`.
     pub fn parse(raw: &RawValue) -> Result<Self> {
+        check_nesting(raw.get())?;
         Ok(Self::read(raw)?)
     }
 
@@ -165,14 +166,15 @@ fn read_snapshots(action: &str, object: &Object<'_>) -> Option<Checked<TableUpda
         "remove-snapshot-ref" => object
             .required("ref-name")
             .map(|ref_name| TableUpdate::RemoveSnapshotRef { ref_name }),
-        "set-statistics" => {
-            read_statistics(object, "statistics").map(|statistics| TableUpdate::SetStatistics { statistics })
-        }
+        "set-statistics" => read_statistics(object, "statistics", StatisticsFile::check_of_table)
+            .map(|statistics| TableUpdate::SetStatistics { statistics }),
         "remove-statistics" => object
             .required("snapshot-id")
             .map(|snapshot_id| TableUpdate::RemoveStatistics { snapshot_id }),
-        "set-partition-statistics" => read_statistics(object, "partition-statistics")
-            .map(|partition_statistics| TableUpdate::SetPartitionStatistics { partition_statistics }),
+        "set-partition-statistics" => {
+            read_statistics(object, "partition-statistics", StatisticsFile::check_of_partitions)
+                .map(|partition_statistics| TableUpdate::SetPartitionStatistics { partition_statistics })
+        }
         "remove-partition-statistics" => object
             .required("snapshot-id")
             .map(|snapshot_id| TableUpdate::RemovePartitionStatistics { snapshot_id }),
@@ -192,7 +194,7 @@ fn read_rest(action: &str, object: &Object<'_>) -> Option<Checked<TableUpdate>> 
         "remove-properties" => required_either(object, either("removals", "removed"), "removals")
             .map(|removals| TableUpdate::RemoveProperties { removals }),
         "add-encryption-key" => {
-            nested(object, "encryption-key", EncryptionKey::read).map(|key| TableUpdate::AddEncryptionKey {
+            nested(object, "encryption-key", EncryptionKey::read_new).map(|key| TableUpdate::AddEncryptionKey {
                 encryption_key: Arc::new(key),
             })
         }
@@ -221,17 +223,25 @@ fn read_ref(object: &Object<'_>) -> Checked<TableUpdate> {
     if ref_name.is_empty() {
         return Err(Flaw::new("must not be empty").under("ref-name"));
     }
-    let target = SnapshotRef::read(&object.without(&["action", "ref-name"]))?;
-    target.check_retention()?;
+    let target = SnapshotRef::read_new(&object.without(&["action", "ref-name"]))?;
     Ok(TableUpdate::SetSnapshotRef { ref_name, target })
 }
 
 /// The snapshot id stands in the file's own object; old clients have it beside that object.
-fn read_statistics(object: &Object<'_>, key: &str) -> Checked<StatisticsFile> {
+fn read_statistics(
+    object: &Object<'_>,
+    key: &str,
+    check: impl Fn(&StatisticsFile) -> Checked<()>,
+) -> Checked<StatisticsFile> {
     let outer: Option<i64> = object.optional("snapshot-id")?;
     let file = Object::parse(object.required_raw(key)?).map_err(|f| f.under(key))?;
     let inner: Option<i64> = file.optional("snapshot-id").map_err(|f| f.under(key))?;
-    let read = |raw: &RawValue| StatisticsFile::read(raw).map_err(|f| f.under(key));
+    let read = |raw: &RawValue| {
+        let file = StatisticsFile::read(raw)?;
+        check(&file)?;
+        Ok(file)
+    };
+    let read = |raw: &RawValue| read(raw).map_err(|f: Flaw| f.under(key));
     match (outer, inner) {
         (Some(outer), Some(inner)) if outer != inner => {
             Err(Flaw::new(format!("{outer} is not the snapshot id of the file, {inner}")).under("snapshot-id"))
@@ -269,9 +279,9 @@ mod tests {
             r#"{"action":"remove-properties","removals":["a"]}"#,
             r#"{"action":"remove-partition-specs","spec-ids":[1]}"#,
             r#"{"action":"remove-schemas","schema-ids":[1]}"#,
-            r#"{"action":"set-statistics","statistics":{"snapshot-id":1,"statistics-path":"p"}}"#,
+            r#"{"action":"set-statistics","statistics":{"snapshot-id":1,"statistics-path":"p","file-size-in-bytes":9,"file-footer-size-in-bytes":4,"blob-metadata":[]}}"#,
             r#"{"action":"remove-statistics","snapshot-id":1}"#,
-            r#"{"action":"set-partition-statistics","partition-statistics":{"snapshot-id":1,"statistics-path":"p"}}"#,
+            r#"{"action":"set-partition-statistics","partition-statistics":{"snapshot-id":1,"statistics-path":"p","file-size-in-bytes":9}}"#,
             r#"{"action":"remove-partition-statistics","snapshot-id":1}"#,
             r#"{"action":"add-encryption-key","encryption-key":{"key-id":"k","encrypted-key-metadata":"AA=="}}"#,
             r#"{"action":"remove-encryption-key","key-id":"k"}"#,
@@ -286,13 +296,13 @@ mod tests {
         assert!(matches!(set, TableUpdate::SetProperties { updates } if updates["a"] == "b"));
         let remove = parse(r#"{"action":"remove-properties","removed":["a"]}"#).unwrap();
         assert!(matches!(remove, TableUpdate::RemoveProperties { removals } if removals == ["a"]));
-        let outer = r#"{"action":"set-statistics","snapshot-id":5,"statistics":{"statistics-path":"p"}}"#;
-        let TableUpdate::SetStatistics { statistics } = parse(outer).unwrap() else {
+        let outer = r#"{"action":"set-partition-statistics","snapshot-id":5,"partition-statistics":{"statistics-path":"p","file-size-in-bytes":9}}"#;
+        let TableUpdate::SetPartitionStatistics { partition_statistics } = parse(outer).unwrap() else {
             panic!("statistics")
         };
         assert_eq!(
-            (statistics.snapshot_id, statistics.raw().get()),
-            (5, r#"{"statistics-path":"p","snapshot-id":5}"#)
+            (partition_statistics.snapshot_id, partition_statistics.raw().get()),
+            (5, r#"{"statistics-path":"p","file-size-in-bytes":9,"snapshot-id":5}"#)
         );
     }
 
@@ -307,11 +317,11 @@ mod tests {
             (r#"{"action":"set-properties"}"#, "set-properties.updates: is required"),
             (
                 r#"{"action":"set-properties","updates":{"a":1}}"#,
-                "set-properties.updates: invalid type: integer `1`, expected a string",
+                "set-properties.updates: invalid type: integer, expected a string",
             ),
             (
                 r#"{"action":"add-snapshot","snapshot":{"snapshot-id":1,"timestamp-ms":"x"}}"#,
-                "add-snapshot.snapshot.timestamp-ms: invalid type: string \"x\", expected i64",
+                "add-snapshot.snapshot.timestamp-ms: invalid type: string, expected i64",
             ),
             (
                 r#"{"action":"add-snapshot","snapshot":{"snapshot-id":1,"timestamp-ms":1}}"#,
@@ -341,5 +351,84 @@ mod tests {
             target.raw().get(),
             r#"{"type":"branch","snapshot-id":1,"owner":{"x":1}}"#
         );
+    }
+
+    const SNAPSHOT: &str = r#""snapshot-id":1,"timestamp-ms":2,"manifest-list":"l""#;
+
+    #[test]
+    fn what_no_client_could_read_back_is_refused() {
+        let snapshot = |members: &str| format!(r#"{{"action":"add-snapshot","snapshot":{{{members}}}}}"#);
+        let statistics = |members: &str| {
+            format!(r#"{{"action":"set-statistics","statistics":{{"snapshot-id":1,"statistics-path":"p"{members}}}}}"#)
+        };
+        let key =
+            |members: &str| format!(r#"{{"action":"add-encryption-key","encryption-key":{{"key-id":"k"{members}}}}}"#);
+        let sizes = r#","file-size-in-bytes":1,"file-footer-size-in-bytes":1"#;
+        for (text, message) in [
+            (
+                snapshot(r#""snapshot-id":1,"timestamp-ms":2,"manifest-list":"""#),
+                "add-snapshot.snapshot.manifest-list: must not be empty",
+            ),
+            (
+                snapshot(&format!(r#"{SNAPSHOT},"parent-snapshot-id":1"#)),
+                "add-snapshot.snapshot.parent-snapshot-id: must not be the snapshot itself",
+            ),
+            (
+                snapshot(&format!(r#"{SNAPSHOT},"summary":{{"operation":5}}"#)),
+                "add-snapshot.snapshot.summary: invalid type: integer, expected a string",
+            ),
+            (statistics(""), "set-statistics.statistics.file-size-in-bytes: is required"),
+            (
+                statistics(r#","file-size-in-bytes":1"#),
+                "set-statistics.statistics.file-footer-size-in-bytes: is required",
+            ),
+            (statistics(sizes), "set-statistics.statistics.blob-metadata: is required"),
+            (
+                statistics(&format!(r#"{sizes},"blob-metadata":[{{"type":"t","snapshot-id":1,"sequence-number":1}}]"#)),
+                "set-statistics.statistics.blob-metadata[0].fields: is required",
+            ),
+            (
+                r#"{"action":"set-partition-statistics","partition-statistics":{"snapshot-id":1,"statistics-path":"p"}}"#
+                    .to_owned(),
+                "set-partition-statistics.partition-statistics.file-size-in-bytes: is required",
+            ),
+            (key(""), "add-encryption-key.encryption-key.encrypted-key-metadata: is required"),
+            (
+                key(r#","encrypted-key-metadata":5"#),
+                "add-encryption-key.encryption-key.encrypted-key-metadata: invalid type: integer, expected a string",
+            ),
+            (
+                key(r#","encrypted-key-metadata":"?""#),
+                "add-encryption-key.encryption-key.encrypted-key-metadata: is not base64",
+            ),
+            (
+                snapshot(&format!(r#"{SNAPSHOT},"x":{}{}"#, "[".repeat(200_000), "]".repeat(200_000))),
+                "JSON is nested deeper than 100 levels",
+            ),
+        ] {
+            assert_eq!(parse(&text).unwrap_err().message(), message);
+        }
+    }
+
+    #[test]
+    fn an_operation_that_nobody_knows_is_taken() {
+        let text = format!(r#"{{"action":"add-snapshot","snapshot":{{{SNAPSHOT},"summary":{{"operation":"sort"}}}}}}"#);
+        assert!(parse(&text).is_ok());
+    }
+
+    #[test]
+    fn spellings_that_some_clients_cannot_read_are_stored_in_their_normal_form() {
+        let TableUpdate::SetSnapshotRef { target, .. } =
+            parse(r#"{"action":"set-snapshot-ref","ref-name":"b","type":"BRANCH","snapshot-id":1}"#).unwrap()
+        else {
+            panic!("a ref")
+        };
+        assert_eq!(target.raw().get(), r#"{"type":"branch","snapshot-id":1}"#);
+        let nulls = r#","parent-snapshot-id":null,"summary":null,"mine":null"#;
+        let text = format!(r#"{{"action":"add-snapshot","snapshot":{{{SNAPSHOT}{nulls}}}}}"#);
+        let TableUpdate::AddSnapshot { snapshot } = parse(&text).unwrap() else {
+            panic!("a snapshot")
+        };
+        assert_eq!(snapshot.raw().get(), format!(r#"{{{SNAPSHOT},"mine":null}}"#));
     }
 }

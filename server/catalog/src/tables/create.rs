@@ -14,12 +14,9 @@ use crate::error::Result;
 use crate::ident::{TableIdent, TabularId};
 use crate::location::Location;
 use crate::metadata::{self, NewTable};
-use crate::namespaces::{check_part, missing};
+use crate::namespaces::{LOCATION, check_part, missing};
 use crate::tabulars::{Plan, TabularKind};
 use crate::warehouses::Warehouse;
-
-/// A namespace property that says where its tables are to lie.
-const NAMESPACE_LOCATION: &str = "location";
 
 /// How much of a table's name its folder shows, in bytes.
 const SLUG_MAX_BYTES: usize = 48;
@@ -131,7 +128,7 @@ pub(crate) fn own_location(
     unique: Uuid,
 ) -> String {
     let below = namespace
-        .get(NAMESPACE_LOCATION)
+        .get(LOCATION)
         .map_or(warehouse.place.root.as_str(), String::as_str);
     format!("{}/{}", below.trim_end_matches('/'), folder(name, unique))
 }

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Loaded, Tables};
-use crate::commits::store::{Landed, PointerChange, Target};
+use crate::blocking;
+use crate::commits::store::{Landed, PointerChange, SwapOutcome, Target};
+use crate::commits::swap::refusal;
 use crate::context::RequestContext;
 use crate::documents::TableDocument;
 use crate::error::{Error, Result};
@@ -101,13 +103,34 @@ impl Tables {
     ) -> Result<(Arc<TableDocument>, Location)> {
         warehouse.place.check(&Location::parse(metadata_location)?)?;
         let document = self.documents.table_anew(warehouse, metadata_location).await?;
+        let foreign = Arc::clone(&document);
+        blocking::run(move || foreign.metadata.check_foreign()).await?;
         let location = Location::parse(document.metadata.location())?;
+        self.check_not_live(warehouse, &document.metadata, &location, except)
+            .await?;
         self.check_location(warehouse, &location, except).await?;
         if self.purges.is_purging(warehouse.id, &location).await? {
             return Err(being_deleted(&location));
         }
         self.documents.table_anew(warehouse, metadata_location).await?;
         Ok((document, location))
+    }
+
+    /// A table that is there under another name is told as such, and not as one whose location is taken.
+    async fn check_not_live(
+        &self,
+        warehouse: &Warehouse,
+        metadata: &TableMetadata,
+        location: &Location,
+        except: Option<TabularId>,
+    ) -> Result<()> {
+        let Some((owner, _)) = self.commits.location_owner(warehouse.id, location, except).await? else {
+            return Ok(());
+        };
+        match self.tabulars.find(warehouse, &owner).await? {
+            Some(live) if live.uuid == metadata.uuid() => Err(refusal(SwapOutcome::UuidTaken { owner })),
+            _ => Ok(()),
+        }
     }
 
     /// Every snapshot of the document landed, whoever brought it; a UUID that comes back knows most of its own.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, RawPathParams};
+use axum::extract::{FromRequestParts, MatchedPath};
 use axum::http::request::Parts;
 use catalog::context::RequestContext;
-use catalog::error::{Error, Kind};
+use catalog::error::Kind;
 use catalog::ident::{NamespaceIdent, TableIdent};
 use catalog::warehouses::Warehouse;
 
@@ -45,23 +45,26 @@ pub struct AtFunction {
 /// The namespace that `?parent=` names; `None` is the top.
 pub struct Parent(pub Option<NamespaceIdent>);
 
-/// The path's parameters as they came, still encoded.
-struct Raw(RawPathParams);
+/// The path as it came, still encoded, beside the route that it matched. What axum hands out is decoded already.
+struct Raw<'a> {
+    route: &'a str,
+    path: &'a str,
+}
 
-impl Raw {
-    async fn of(parts: &mut Parts, api: &Api) -> Result<Self> {
-        let unreadable = |_| ApiError::from(Error::invalid("the path has no readable parameters"));
-        RawPathParams::from_request_parts(parts, api)
-            .await
-            .map(Self)
-            .map_err(unreadable)
+impl<'a> Raw<'a> {
+    fn of(parts: &'a Parts) -> Self {
+        let route = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
+        Self {
+            route,
+            path: parts.uri.path(),
+        }
     }
 
-    fn part(&self, name: &str) -> &str {
-        self.0
-            .iter()
-            .find(|(key, _)| *key == name)
-            .map_or("", |(_, value)| value)
+    /// The segment at the place of `{name}` in the route.
+    fn part(&self, name: &str) -> &'a str {
+        let is_it = |segment: &str| segment.strip_prefix('{').and_then(|it| it.strip_suffix('}')) == Some(name);
+        let place = self.route.split('/').position(is_it);
+        place.and_then(|place| self.path.split('/').nth(place)).unwrap_or("")
     }
 
     async fn warehouse(&self, api: &Api) -> Result<Arc<Warehouse>> {
@@ -95,7 +98,7 @@ struct LookUp<'a> {
 }
 
 impl<'a> LookUp<'a> {
-    async fn of(parts: &Parts, raw: &Raw, api: &'a Api) -> Result<Self> {
+    async fn of(parts: &Parts, raw: &Raw<'_>, api: &'a Api) -> Result<Self> {
         Ok(Self {
             api,
             ctx: context(parts, api),
@@ -161,7 +164,7 @@ impl FromRequestParts<Api> for InWarehouse {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
-        Raw::of(parts, api).await?.warehouse(api).await.map(Self)
+        Raw::of(parts).warehouse(api).await.map(Self)
     }
 }
 
@@ -169,7 +172,7 @@ impl FromRequestParts<Api> for AtNamespace {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
-        let raw = Raw::of(parts, api).await?;
+        let raw = Raw::of(parts);
         let look_up = LookUp::of(parts, &raw, api).await?;
         let namespace = look_up.namespace(raw.namespaces()?).await?;
         Ok(Self {
@@ -183,7 +186,7 @@ impl FromRequestParts<Api> for AtTable {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
-        let raw = Raw::of(parts, api).await?;
+        let raw = Raw::of(parts);
         let look_up = LookUp::of(parts, &raw, api).await?;
         let ident = look_up.table(raw.tabulars("table")?).await?;
         Ok(Self {
@@ -197,7 +200,7 @@ impl FromRequestParts<Api> for AtView {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
-        let raw = Raw::of(parts, api).await?;
+        let raw = Raw::of(parts);
         let look_up = LookUp::of(parts, &raw, api).await?;
         let ident = look_up.view(raw.tabulars("view")?).await?;
         Ok(Self {
@@ -212,7 +215,7 @@ impl FromRequestParts<Api> for AtFunction {
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
         let AtNamespace { warehouse, namespace } = AtNamespace::from_request_parts(parts, api).await?;
-        let name = decode(Raw::of(parts, api).await?.part("function"), Reading::Uri)?;
+        let name = decode(Raw::of(parts).part("function"), Reading::Uri)?;
         Ok(Self {
             warehouse,
             namespace,
@@ -228,7 +231,7 @@ impl FromRequestParts<Api> for Parent {
         let Some(meant) = parents(parts.uri.query().unwrap_or_default())? else {
             return Ok(Self(None));
         };
-        let raw = Raw::of(parts, api).await?;
+        let raw = Raw::of(parts);
         let parent = LookUp::of(parts, &raw, api).await?.namespace(meant).await?;
         Ok(Self(Some(parent)))
     }

@@ -10,6 +10,9 @@ use crate::error::{Error, Result};
 use crate::metadata::naming::without_trailing_slash;
 use crate::metadata::{EncryptionKey, StatisticsFile, properties};
 
+/// The first format version with encryption keys.
+const ENCRYPTION_FORMAT_VERSION: u8 = 3;
+
 impl Draft {
     pub(super) fn assign_uuid(&mut self, uuid: Uuid) -> Result<()> {
         match self.table.uuid {
@@ -32,11 +35,6 @@ impl Draft {
         }
         if new == old {
             return Ok(());
-        }
-        if self.table.uuid.is_none() && !self.is_new {
-            return Err(Error::invalid(format!(
-                "Cannot upgrade to v{new} a table without uuid: assign one first"
-            )));
         }
         self.table.format_version = new;
         if old == 1 {
@@ -106,11 +104,19 @@ impl Draft {
     }
 
     /// A key that is there already stays as it is.
-    pub(super) fn add_encryption_key(&mut self, key: &Arc<EncryptionKey>) {
-        if !self.table.encryption_keys().any(|known| known.key_id == key.key_id) {
-            self.table.encryption_keys.push(key.clone());
-            self.changed = true;
+    pub(super) fn add_encryption_key(&mut self, key: &Arc<EncryptionKey>) -> Result<()> {
+        if self.table.encryption_keys().any(|known| known.key_id == key.key_id) {
+            return Ok(());
         }
+        if self.table.format_version < ENCRYPTION_FORMAT_VERSION {
+            return Err(Error::invalid(format!(
+                "add-encryption-key: v{} tables have no encryption keys: upgrade to v{ENCRYPTION_FORMAT_VERSION} first",
+                self.table.format_version
+            )));
+        }
+        self.table.encryption_keys.push(key.clone());
+        self.changed = true;
+        Ok(())
     }
 
     pub(super) fn remove_encryption_key(&mut self, key_id: &str) {

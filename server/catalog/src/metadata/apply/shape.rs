@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::Draft;
 use crate::error::{Error, Result};
-use crate::metadata::partition::{FIRST_FIELD_ID, UnboundField, UnboundSpec};
+use crate::metadata::partition::{FIRST_FIELD_ID, UnboundField, UnboundSpec, no_id_left};
 use crate::metadata::schema::{Columns, check_evolution, check_format_version};
 use crate::metadata::sort_order::UNSORTED_ID;
 use crate::metadata::{Checked, Flaw, PartitionSpec, Schema, SortOrder};
@@ -17,8 +17,7 @@ const LAST_ADDED: i32 = -1;
 
 impl Draft {
     pub(super) fn add_schema(&mut self, raw: &RawValue) -> Result<()> {
-        let next = self.table.schemas().map(Schema::id).fold(-1, i32::max) + 1;
-        let schema = Schema::with_id(raw, next).map_err(under_schema)?;
+        let schema = Schema::with_id(raw, 0).map_err(under_schema)?;
         let same = self
             .table
             .schemas()
@@ -27,22 +26,30 @@ impl Draft {
         let columns = schema.columns().map_err(under_schema)?;
         check_format_version(columns, self.table.format_version)?;
         let highest = columns.highest_id();
-        if same.is_none() {
-            self.check_new_schema(columns).map_err(under_schema)?;
-            self.table.schemas.push(Arc::new(schema));
-            self.changed = true;
-        }
+        let id = match same {
+            Some(id) => id,
+            None => {
+                self.check_new_schema(columns).map_err(under_schema)?;
+                let next = next_id(self.table.schemas().map(Schema::id), 0, "schema")?;
+                let schema = Schema::with_id(raw, next).map_err(under_schema)?;
+                self.table.schemas.push(Arc::new(schema));
+                self.changed = true;
+                next
+            }
+        };
         if highest > self.table.last_column_id {
             self.table.last_column_id = highest;
             self.changed = true;
         }
-        self.last_added_schema = Some(same.unwrap_or(next));
+        self.last_added_schema = Some(id);
         Ok(())
     }
 
     /// A table without current data may reuse its field ids for other types: that is how engines replace tables.
     fn check_new_schema(&self, columns: &Columns) -> Checked<()> {
         columns.check_identifiers()?;
+        let earlier = self.table.schemas.iter();
+        columns.check_new(earlier.filter_map(|schema| schema.columns().ok()))?;
         if self.table.current_snapshot_id.is_none() {
             return Ok(());
         }
@@ -98,7 +105,10 @@ impl Draft {
             self.last_added_spec = Some(id);
             return Ok(());
         }
-        let id = self.table.specs().map(PartitionSpec::id).fold(-1, i32::max) + 1;
+        unbound
+            .check_format_version(self.table.format_version)
+            .map_err(under_spec)?;
+        let id = next_id(self.table.specs().map(PartitionSpec::id), 0, "partition spec")?;
         let spec = self.bind(&unbound, id).map_err(under_spec)?;
         self.check_new_spec(&spec).map_err(under_spec)?;
         self.table.last_partition_id = self.table.last_partition_id.max(spec.last_field_id());
@@ -111,15 +121,16 @@ impl Draft {
     /// Fields without ids get that of the same source and transform in an earlier spec, or the next free one.
     fn bind(&self, unbound: &UnboundSpec<'_>, id: i32) -> Checked<PartitionSpec> {
         if self.table.format_version == 1 {
-            let mut in_order = FIRST_FIELD_ID..;
-            return unbound.bind(id, |_| in_order.next().unwrap_or(i32::MAX));
+            let mut in_order = FIRST_FIELD_ID..=i32::MAX;
+            return unbound.bind(id, |_| in_order.next().ok_or_else(no_id_left));
         }
-        let mut next = self.table.last_partition_id.max(FIRST_FIELD_ID - 1);
+        let mut last = self.table.last_partition_id.max(FIRST_FIELD_ID - 1);
         unbound.bind(id, |field| {
-            self.field_id_of(field).unwrap_or_else(|| {
-                next += 1;
-                next
-            })
+            if let Some(known) = self.field_id_of(field) {
+                return Ok(known);
+            }
+            last = last.checked_add(1).ok_or_else(no_id_left)?;
+            Ok(last)
         })
     }
 
@@ -165,24 +176,30 @@ impl Draft {
     }
 
     pub(super) fn add_sort_order(&mut self, raw: &RawValue) -> Result<()> {
-        let highest = self.table.sort_orders().map(SortOrder::id).fold(UNSORTED_ID, i32::max);
-        let order = SortOrder::read_with_id(raw, highest + 1).map_err(under_order)?;
+        let order = SortOrder::read_with_id(raw, UNSORTED_ID).map_err(under_order)?;
         let same = self
             .table
             .sort_orders()
             .find(|known| known.fields() == order.fields())
             .map(SortOrder::id);
-        let order = match same {
-            Some(id) => {
-                self.last_added_order = Some(id);
-                return Ok(());
+        if let Some(id) = same {
+            self.last_added_order = Some(id);
+            return Ok(());
+        }
+        let order = match order.is_unsorted() {
+            true => order,
+            false => {
+                let next = next_id(
+                    self.table.sort_orders().map(SortOrder::id),
+                    UNSORTED_ID + 1,
+                    "sort order",
+                )?;
+                SortOrder::read_with_id(raw, next).map_err(under_order)?
             }
-            None if order.is_unsorted() => SortOrder::read_with_id(raw, UNSORTED_ID).map_err(under_order)?,
-            None => order,
         };
-        order
-            .check_sources(self.current_columns().map_err(under_order)?)
-            .map_err(under_order)?;
+        let columns = self.current_columns().map_err(under_order)?;
+        order.check_fields().map_err(under_order)?;
+        order.check_sources(columns).map_err(under_order)?;
         self.last_added_order = Some(order.id());
         self.table.sort_orders.push(Arc::new(order));
         self.changed = true;
@@ -225,6 +242,17 @@ impl Draft {
         current
             .ok_or_else(|| Flaw::new("no current schema has been set"))?
             .columns()
+    }
+}
+
+/// One more than the highest id, or `first` where there is none.
+fn next_id(ids: impl Iterator<Item = i32>, first: i32, what: &str) -> Result<i32> {
+    match ids.max() {
+        None => Ok(first),
+        Some(highest) => highest
+            .checked_add(1)
+            .map(|next| next.max(first))
+            .ok_or_else(|| Error::invalid(format!("no {what} id is left: {highest} is the highest there is"))),
     }
 }
 

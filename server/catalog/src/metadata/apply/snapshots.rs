@@ -17,6 +17,11 @@ impl Draft {
         if self.table.snapshots.contains(id) {
             return Err(Error::invalid(format!("Snapshot already exists for id: {id}")));
         }
+        if self.table.snapshots.would_be_circular(snapshot) {
+            return Err(Error::invalid(format!(
+                "add-snapshot.snapshot.parent-snapshot-id: snapshot {id} would be among its own ancestors"
+            )));
+        }
         self.check_manifest_list(snapshot)?;
         if self.table.format_version > 1 {
             self.check_sequence_number(snapshot)?;

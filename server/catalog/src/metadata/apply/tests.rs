@@ -69,6 +69,11 @@ fn add(snapshot: Value) -> Value {
     json!({"action": "add-snapshot", "snapshot": snapshot})
 }
 
+fn statistics(id: i64, path: &str) -> Value {
+    json!({"action": "set-statistics", "statistics": {"snapshot-id": id, "statistics-path": path,
+        "file-size-in-bytes": 1, "file-footer-size-in-bytes": 1, "blob-metadata": []}})
+}
+
 fn point(name: &str, kind: &str, id: i64) -> Value {
     json!({"action": "set-snapshot-ref", "ref-name": name, "type": kind, "snapshot-id": id})
 }
@@ -113,8 +118,7 @@ fn what_is_there_already_changes_nothing() {
         &history(2),
         json!([
             {"action": "set-properties", "updates": {"a": "b"}},
-            {"action": "set-statistics", "statistics": {"snapshot-id": 1, "statistics-path": "p"}},
-            {"action": "add-encryption-key", "encryption-key": {"key-id": "k", "encrypted-key-metadata": "AA=="}}]),
+            statistics(1, "p")]),
     );
     let no_ops = json!([
         {"action": "assign-uuid", "uuid": Uuid::from_u128(1)},
@@ -132,10 +136,9 @@ fn what_is_there_already_changes_nothing() {
         {"action": "remove-snapshots", "snapshot-ids": [99]},
         {"action": "remove-schemas", "schema-ids": [99]},
         {"action": "remove-partition-specs", "spec-ids": [99]},
-        {"action": "set-statistics", "statistics": {"snapshot-id": 1, "statistics-path": "p"}},
+        statistics(1, "p"),
         {"action": "remove-statistics", "snapshot-id": 99},
         {"action": "remove-partition-statistics", "snapshot-id": 99},
-        {"action": "add-encryption-key", "encryption-key": {"key-id": "k", "encrypted-key-metadata": "BB=="}},
         {"action": "remove-encryption-key", "key-id": "none"}]);
     let at = ApplyAt {
         now_ms: NOW_MS + 9000,
@@ -396,9 +399,10 @@ fn with_a_snapshot_go_its_statistics_its_refs_and_the_history_before_it() {
         &history(4),
         json!([
             point("t", "tag", 2),
-            {"action": "set-statistics", "statistics": {"snapshot-id": 2, "statistics-path": "p2"}},
-            {"action": "set-statistics", "statistics": {"snapshot-id": 3, "statistics-path": "p3"}},
-            {"action": "set-partition-statistics", "partition-statistics": {"snapshot-id": 2, "statistics-path": "q"}}]),
+            statistics(2, "p2"),
+            statistics(3, "p3"),
+            {"action": "set-partition-statistics", "partition-statistics":
+                {"snapshot-id": 2, "statistics-path": "q", "file-size-in-bytes": 1}}]),
     );
     let table = applied(&base, json!([{"action": "remove-snapshots", "snapshot-ids": [2, 99]}]));
     assert_eq!((ids(&table), log(&table)), (vec![1, 3, 4], vec![(3, 3000), (4, 4000)]));
@@ -417,8 +421,10 @@ fn with_a_snapshot_go_its_statistics_its_refs_and_the_history_before_it() {
 
 #[test]
 fn statistics_are_replaced_for_their_own_snapshot_only() {
-    let set = |id: i64, path: &str| json!({"action": "set-statistics", "statistics": {"snapshot-id": id, "statistics-path": path}});
-    let table = applied(&history(2), json!([set(1, "a"), set(2, "b"), set(1, "c")]));
+    let table = applied(
+        &history(2),
+        json!([statistics(1, "a"), statistics(2, "b"), statistics(1, "c")]),
+    );
     let files: Vec<_> = table
         .statistics()
         .iter()
@@ -499,7 +505,7 @@ fn engines_may_relax_require_and_add_columns_as_they_like() {
     let mut fields = vec![
         field(1, "id", "long"),
         field(2, "ts", "timestamp"),
-        field(4, "added", "martian"),
+        field(4, "added", "decimal(9, 2)"),
     ];
     fields[0]["required"] = false.into();
     fields[1]["required"] = true.into();
@@ -744,4 +750,195 @@ fn a_table_that_lacks_a_part_is_not_assembled() {
             Kind::Invalid
         );
     }
+}
+
+/// The same table, with some members of its document replaced.
+fn altered(table: &TableMetadata, changes: &[(&str, Value)]) -> TableMetadata {
+    let mut document: Value = serde_json::from_slice(&table.encode()).unwrap();
+    for (pointer, value) in changes {
+        *document.pointer_mut(pointer).unwrap() = value.clone();
+    }
+    TableMetadata::parse(document.to_string().as_bytes()).unwrap()
+}
+
+#[test]
+fn ids_that_are_used_up_are_refused_and_nothing_overflows() {
+    let identity = |id: i32| json!({"source-id": 1, "field-id": id, "name": "p", "transform": "identity"});
+    let highest = applied(&table(2), json!([add_spec(json!([identity(i32::MAX)]))]));
+    assert_eq!(highest.last_partition_id(), i32::MAX);
+    let last_schema = altered(
+        &table(2),
+        &[
+            ("/schemas/0/schema-id", i32::MAX.into()),
+            ("/current-schema-id", i32::MAX.into()),
+        ],
+    );
+    let last_spec = altered(
+        &table(2),
+        &[
+            ("/partition-specs/0/spec-id", i32::MAX.into()),
+            ("/default-spec-id", i32::MAX.into()),
+        ],
+    );
+    let order = json!({"order-id": 1, "fields":
+        [{"source-id": 1, "transform": "identity", "direction": "asc", "null-order": "nulls-first"}]});
+    let sorted = json!({"action": "add-sort-order", "sort-order": order});
+    let last_order = altered(
+        &applied(&table(2), json!([sorted.clone()])),
+        &[("/sort-orders/1/order-id", i32::MAX.into())],
+    );
+    let bucket = json!({"source-id": 1, "name": "b", "transform": "bucket[2]"});
+    let mut reversed = sorted.clone();
+    reversed["sort-order"]["fields"][0]["direction"] = "desc".into();
+    assert!(
+        !try_apply(&last_order, json!([sorted])).unwrap().changed,
+        "what is there needs no new id"
+    );
+    for (base, update, message) in [
+        (&highest, add_spec(json!([bucket])), "no partition field id is left"),
+        (
+            &last_schema,
+            add_schema(json!([field(4, "n", "int")])),
+            "no schema id is left",
+        ),
+        (&last_spec, add_spec(json!([bucket])), "no partition spec id is left"),
+        (&last_order, reversed, "no sort order id is left"),
+        (&table(2), add_spec(json!([identity(-1)])), "must not be negative"),
+        (&table(2), add_schema(json!([field(-5, "n", "int")])), "field id -5"),
+    ] {
+        let (kind, text) = refused(base, json!([update]));
+        assert!(kind == Kind::Invalid && text.contains(message), "{text}");
+    }
+}
+
+#[test]
+fn what_no_client_could_read_back_is_not_added() {
+    let whole = [field(1, "id", "long"), field(2, "ts", "timestamp")];
+    let with = |more: Value| add_schema(json!([whole[0], whole[1], more]));
+    let mut documented = field(4, "n", "int");
+    documented["doc"] = 5.into();
+    for (update, message) in [
+        (
+            with(field(4, "n", "martian")),
+            "add-schema.schema.fields: column n: unknown type 'martian'",
+        ),
+        (with(field(4, "n", "decimal(50,60)")), "unknown type 'decimal(50,60)'"),
+        (with(documented), "column n: doc must be a string"),
+        (
+            json!({"action": "add-schema", "schema": {"type": "list", "fields": whole}}),
+            "schema.type: must be 'struct'",
+        ),
+        (
+            json!({"action": "add-schema", "schema": {"fields": whole}}),
+            "schema.type: must be 'struct'",
+        ),
+        (
+            add_spec(json!([{"source-id": 1, "name": "x", "transform": "bucket"}])),
+            "'bucket' needs a positive number",
+        ),
+        (
+            add_spec(json!([{"source-ids": [1], "name": "x", "transform": "identity"}])),
+            "not supported until v3",
+        ),
+        (
+            json!({"action": "add-encryption-key", "encryption-key": {"key-id": "k", "encrypted-key-metadata": "AA=="}}),
+            "v2 tables have no encryption keys",
+        ),
+    ] {
+        let (kind, text) = refused(&history(1), json!([update]));
+        assert!(kind == Kind::Invalid && text.contains(message), "{text}");
+    }
+    let no_sources = add_spec(json!([{"source-ids": [], "name": "x", "transform": "identity"}]));
+    let (_, text) = refused(&table(3), json!([no_sources]));
+    assert!(text.contains("partition field x has no source column"), "{text}");
+}
+
+#[test]
+fn a_column_that_is_stranger_than_what_may_be_added_is_carried_on() {
+    let strange = altered(&table(2), &[("/schemas/0/fields/2/type", json!("martian"))]);
+    let mut fields = vec![
+        field(1, "id", "long"),
+        field(2, "ts", "timestamp"),
+        field(3, "s", "martian"),
+    ];
+    fields.push(field(4, "n", "int"));
+    let grown = applied(&strange, json!([add_schema(fields.clone().into()), set_schema(-1)]));
+    assert_eq!((grown.schemas().len(), grown.last_column_id()), (2, 4));
+    fields.push(field(5, "m", "martian"));
+    assert_eq!(refused(&grown, json!([add_schema(fields.into())])).0, Kind::Invalid);
+}
+
+#[test]
+fn spellings_that_some_clients_cannot_read_are_stored_in_their_normal_form() {
+    let order = json!({"action": "add-sort-order", "sort-order": {"order-id": 1, "x": 1, "fields":
+        [{"source-id": 1, "transform": "identity", "direction": "DESC", "null-order": "Nulls-Last"}]}});
+    let schema = json!({"action": "add-schema", "schema":
+        {"type": "struct", "identifier-field-ids": null, "fields": [field(1, "id", "long")]}});
+    let table = applied(&table(2), json!([order, schema]));
+    let stored = table.sort_order(1).unwrap().raw().get();
+    assert!(
+        stored.contains(r#""direction":"desc","null-order":"nulls-last""#),
+        "{stored}"
+    );
+    assert!(stored.contains(r#""x":1"#), "{stored}");
+    assert!(!table.schema(1).unwrap().raw().get().contains("identifier-field-ids"));
+}
+
+#[test]
+fn snapshots_that_would_be_their_own_ancestors_are_refused() {
+    let child_first = json!([
+        add(snapshot(8, Some(9), 2, NOW_MS)),
+        add(snapshot(9, Some(1), 3, NOW_MS))
+    ]);
+    assert_eq!(applied(&history(1), child_first).snapshots().len(), 3);
+    let circle = json!([
+        add(snapshot(8, Some(9), 2, NOW_MS)),
+        add(snapshot(9, Some(8), 3, NOW_MS))
+    ]);
+    let (kind, message) = refused(&history(1), circle);
+    assert!(
+        kind == Kind::Invalid && message.contains("snapshot 9 would be among its own ancestors"),
+        "{message}"
+    );
+    let expired = applied(
+        &history(2),
+        json!([{"action": "remove-snapshots", "snapshot-ids": [1]}]),
+    );
+    let back = json!([add(snapshot(1, Some(2), 3, NOW_MS + 9000))]);
+    assert_eq!(
+        refused(&expired, back).0,
+        Kind::Invalid,
+        "2 still names 1 as its parent"
+    );
+}
+
+#[test]
+fn encryption_keys_are_of_v3_and_a_known_one_stays_as_it_is() {
+    let key = |metadata: &str| json!([{"action": "add-encryption-key", "encryption-key": {"key-id": "k", "encrypted-key-metadata": metadata}}]);
+    let base = applied(&table(3), key("AA=="));
+    assert_eq!(base.encryption_keys().len(), 1);
+    assert!(!try_apply(&base, key("BB==")).unwrap().changed);
+}
+
+#[test]
+fn a_table_without_uuid_gets_its_own_with_the_next_commit() {
+    let mut document: Value = serde_json::from_slice(&table(1).encode()).unwrap();
+    document.as_object_mut().unwrap().remove("table-uuid");
+    let base = TableMetadata::parse(document.to_string().as_bytes()).unwrap();
+    let uuid = base.uuid();
+    let moved = json!([
+        {"action": "set-location", "location": "s3://b/elsewhere"},
+        {"action": "upgrade-format-version", "format-version": 2}]);
+    let next = applied(&base, moved);
+    assert_eq!((next.uuid(), next.format_version()), (uuid, 2));
+    assert_eq!(TableMetadata::parse(&next.encode()).unwrap().uuid(), uuid);
+    assert!(
+        !try_apply(&base, json!([{"action": "assign-uuid", "uuid": uuid}]))
+            .unwrap()
+            .changed
+    );
+    assert_eq!(
+        refused(&base, json!([{"action": "assign-uuid", "uuid": Uuid::from_u128(9)}])).0,
+        Kind::Invalid
+    );
 }

@@ -4,10 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::value::RawValue;
 
+use super::types;
 use crate::metadata::json::{self, Checked, Flaw, Object};
 
 /// Nested types beyond this depth are refused; no engine writes them.
 const DEPTH_MAX: usize = 64;
+
+/// Ids above are those of metadata columns such as `_file`.
+const FIELD_ID_MAX: i32 = i32::MAX - 200;
 
 /// What a column is; the columns inside of it are listed on their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +43,8 @@ pub(crate) struct Column {
     pub required: bool,
     pub parent_id: Option<i32>,
     pub initial_default: Option<String>,
+    /// What a client could not read back: taken where it is stored, refused where it is added.
+    unfit: Option<String>,
 }
 
 /// All columns of one schema.
@@ -47,6 +53,7 @@ pub(crate) struct Columns {
     by_id: BTreeMap<i32, Column>,
     by_name: HashMap<String, i32>,
     identifiers: Vec<i32>,
+    is_struct: bool,
 }
 
 impl Columns {
@@ -54,6 +61,7 @@ impl Columns {
         let object = Object::parse(schema)?;
         let mut columns = Self::default();
         columns.read_struct(&object, &Place::top())?;
+        columns.is_struct = object.optional::<String>("type")?.as_deref() == Some("struct");
         columns.identifiers = object.optional("identifier-field-ids")?.unwrap_or_default();
         Ok(columns)
     }
@@ -102,6 +110,31 @@ impl Columns {
         Ok(())
     }
 
+    /// For a schema that is to be added: clients can read it. What an earlier schema has already may stay.
+    pub(crate) fn check_new<'a>(&self, earlier: impl Iterator<Item = &'a Self> + Clone) -> Checked<()> {
+        self.check_readable(|id, column| {
+            let mut before = earlier.clone().filter_map(|columns| columns.get(id));
+            before.any(|old| old.kind == column.kind && old.unfit == column.unfit)
+        })
+    }
+
+    /// For a schema that somebody else wrote: clients can read it, but for types that only newer writers know.
+    pub(crate) fn check_foreign(&self) -> Checked<()> {
+        self.check_readable(|_, column| matches!(&column.kind, Kind::Primitive(name) if !types::is_known(name)))
+    }
+
+    fn check_readable(&self, may_stay: impl Fn(i32, &Column) -> bool) -> Checked<()> {
+        if !self.is_struct {
+            return Err(Flaw::new("must be 'struct'").under("type"));
+        }
+        for (id, column) in self.iter() {
+            if let Some(problem) = column.unfit.as_ref().filter(|_| !may_stay(id, column)) {
+                return Err(Flaw::new(format!("column {}: {problem}", column.name)).under("fields"));
+            }
+        }
+        Ok(())
+    }
+
     fn identifier_problem(&self, id: i32) -> Option<&'static str> {
         let Some(column) = self.get(id) else {
             return Some("it does not exist");
@@ -134,29 +167,33 @@ impl Columns {
         let id = field.required("id")?;
         let required = field.required("required")?;
         let initial_default = field.get("initial-default").map(|raw| raw.get().to_owned());
-        let type_ = field.required_raw("type")?;
-        self.read_type(
-            type_,
-            NewColumn {
-                id,
-                name,
-                required,
-                initial_default,
-            },
-            place,
-        )
-        .map_err(|f| f.under("type"))
+        let doc = field.optional::<String>("doc");
+        let new = NewColumn {
+            id,
+            name,
+            required,
+            initial_default,
+            unfit: doc.err().map(|_| "doc must be a string".to_owned()),
+        };
+        self.read_type(field.required_raw("type")?, new, place)
+            .map_err(|f| f.under("type"))
     }
 
     /// Adds a column and all that is inside of its type.
-    fn read_type(&mut self, type_: &RawValue, new: NewColumn, place: &Place) -> Checked<()> {
+    fn read_type(&mut self, type_: &RawValue, mut new: NewColumn, place: &Place) -> Checked<()> {
         let nested = if type_.get().starts_with('"') {
             None
         } else {
             Some(Object::parse(type_)?)
         };
         let kind = match &nested {
-            None => Kind::Primitive(json::decode::<String>(type_)?.replace(' ', "")),
+            None => {
+                let name: String = json::decode(type_)?;
+                if !types::is_of_the_format(&name) {
+                    new.unfit.get_or_insert_with(|| format!("unknown type '{name}'"));
+                }
+                Kind::Primitive(types::normal(&name))
+            }
             Some(object) => match object.required::<String>("type")?.as_str() {
                 "struct" => Kind::Struct,
                 "list" => Kind::List,
@@ -185,6 +222,7 @@ impl Columns {
             name: part.to_owned(),
             required,
             initial_default: None,
+            unfit: None,
         };
         self.read_type(object.required_raw(part)?, new, place)
             .map_err(|f| f.under(part))
@@ -199,7 +237,11 @@ impl Columns {
             name,
             required,
             initial_default,
+            mut unfit,
         } = new;
+        if !(0..=FIELD_ID_MAX).contains(&id) {
+            unfit.get_or_insert_with(|| format!("field id {id} is not between 0 and {FIELD_ID_MAX}"));
+        }
         let name = place.name_of(&name);
         if let Some(taken) = self.by_id.get(&id) {
             return Err(Flaw::new(format!(
@@ -223,6 +265,7 @@ impl Columns {
                 required,
                 parent_id: place.parent_id,
                 initial_default,
+                unfit,
             },
         );
         Ok(inside)
@@ -235,6 +278,7 @@ struct NewColumn {
     name: String,
     required: bool,
     initial_default: Option<String>,
+    unfit: Option<String>,
 }
 
 /// Where in the schema a column lies.
@@ -324,6 +368,44 @@ mod tests {
                 crate::error::Error::from(columns(fields).unwrap_err()).message(),
                 message
             );
+        }
+    }
+
+    #[test]
+    fn what_clients_cannot_read_stays_where_it_is_and_is_not_added() {
+        let field = |members: &str| {
+            format!(r#"[{{"id":1,"name":"a","required":false,"type":"int"}},{{"required":false{members}}}]"#)
+        };
+        for (members, problem) in [
+            (
+                r#","id":2,"name":"b","type":"martian""#,
+                "fields: column b: unknown type 'martian'",
+            ),
+            (
+                r#","id":2,"name":"b","type":"int","doc":5"#,
+                "fields: column b: doc must be a string",
+            ),
+            (
+                r#","id":-5,"name":"b","type":"int""#,
+                "fields: column b: field id -5 is not between 0 and 2147483447",
+            ),
+            (
+                r#","id":2147483647,"name":"b","type":"int""#,
+                "fields: column b: field id 2147483647 is not between 0 and 2147483447",
+            ),
+            (
+                r#","id":2,"name":"l","type":{"type":"list","element-id":3,"element-required":true,"element":"fixed[-1]"}"#,
+                "fields: column l.element: unknown type 'fixed[-1]'",
+            ),
+        ] {
+            let (old, new) = (columns("[]").unwrap(), columns(&field(members)).unwrap());
+            let flaw = new.check_new([&old].into_iter()).unwrap_err();
+            assert_eq!(crate::error::Error::from(flaw).message(), problem);
+            assert_eq!(new.check_new([&old, &new].into_iter()), Ok(()), "{members}");
+        }
+        for root in ["", r#""type":"list","#] {
+            let root = Columns::read(&json::raw(format!(r#"{{{root}"fields":[]}}"#))).unwrap();
+            assert!(root.check_new(std::iter::empty()).is_err());
         }
     }
 
