@@ -124,7 +124,8 @@ async fn swapped(pool: PgPool, (before, location): (&str, &str), loss: Loss) -> 
 
 /// In the message that runs a prepared statement, and with it its transaction: Execute, of nine bytes and no name.
 const EXECUTE: &[u8] = b"E\0\0\0\x09\0";
-const COMMIT: &[u8] = b"COMMIT";
+/// With the byte that ends the text, for BEGIN asks for READ COMMITTED.
+const COMMIT: &[u8] = b"COMMIT\0";
 
 const IN_ONE_STATEMENT: (&str, &str) = ("file:///w/t", "file:///w/t");
 const IN_A_TRANSACTION: (&str, &str) = ("file:///w/t1", "file:///w/t2");
