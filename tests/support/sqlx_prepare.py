@@ -7,6 +7,7 @@ Migrates a fresh database per store and lets the query macros ask it while `carg
 """
 
 import argparse
+import contextlib
 import filecmp
 import os
 import pathlib
@@ -20,46 +21,50 @@ import postgres
 import process
 from process import Failed
 
+# All of it, so that the dependencies which other steps have built serve here too.
+WORKSPACE = ["--workspace"]
 STORES = {"store-postgres": "POSTGRES_DATABASE_URL", "store-sqlite": "SQLITE_DATABASE_URL"}
 
 
 def compare(server, log):
     """Raises where a store's `.sqlx` is not what its database says today."""
+    # First everything as it stands: what is up to date then does not take another store's answers for its own.
+    check(WORKSPACE, log, SQLX_OFFLINE="true")
     stale = []
-    for store, fresh in asked(server, log):
-        stale += differences(checked_in(store), fresh)
+    for store in STORES:
+        with asked(store, WORKSPACE, server, log) as fresh:
+            stale += differences(checked_in(store), fresh)
     if stale:
         log.write("".join(f"{file}\n" for file in stale))
         raise Failed(f"{len(stale)} stale files in .sqlx, the first {stale[0]}; run `just prepare`")
 
 
 def write(server, log):
-    for store, fresh in asked(server, log):
-        shutil.rmtree(checked_in(store), ignore_errors=True)
-        shutil.copytree(fresh, checked_in(store))
+    # Each store alone: with a new query none of the others' answers would be complete.
+    for store in STORES:
+        with asked(store, ["-p", store], server, log) as fresh:
+            shutil.rmtree(checked_in(store), ignore_errors=True)
+            shutil.copytree(fresh, checked_in(store))
 
 
 def checked_in(store):
     return paths.REPO / "server" / store / ".sqlx"
 
 
-def asked(server, log):
-    """Each store with a folder that holds one file per query, as long as the caller looks at it."""
-    # First everything as it stands: what is up to date then does not take another store's answers for its own.
-    check(log, SQLX_OFFLINE="true")
-    for store in STORES:
-        with tempfile.TemporaryDirectory() as home:
-            fresh = pathlib.Path(home, "sqlx")
-            fresh.mkdir()
-            url = migrated_database(store, server, pathlib.Path(home))
-            (paths.REPO / "server" / store / "src" / "lib.rs").touch()
-            check(log, SQLX_OFFLINE="false", SQLX_OFFLINE_DIR=str(fresh), **{STORES[store]: url})
-            yield store, fresh
+@contextlib.contextmanager
+def asked(store, packages, server, log):
+    """A folder with one file per query of the store."""
+    with tempfile.TemporaryDirectory() as home:
+        fresh = pathlib.Path(home, "sqlx")
+        fresh.mkdir()
+        url = migrated_database(store, server, pathlib.Path(home))
+        (paths.REPO / "server" / store / "src" / "lib.rs").touch()
+        check(packages, log, SQLX_OFFLINE="false", SQLX_OFFLINE_DIR=str(fresh), **{STORES[store]: url})
+        yield fresh
 
 
-def check(log, **environment):
-    """All targets of the workspace, so that the dependencies which other steps have built serve here too."""
-    argv = ["cargo", "check", "--locked", "--workspace", "--all-targets"]
+def check(packages, log, **environment):
+    argv = ["cargo", "check", "--locked", "--all-targets", *packages]
     process.run(argv, log, 900, cwd=paths.REPO, env={**os.environ, **environment})
 
 
