@@ -18,9 +18,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 fn lines_without_tests(text: &str) -> usize {
-    text.lines()
-        .take_while(|line| !line.trim_start().starts_with("#[cfg(test)]"))
-        .count()
+    text.find("#[cfg(test)]\nmod tests {").map_or(text, |tests| &text[..tests]).lines().count()
 }
 
 #[test]

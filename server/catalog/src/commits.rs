@@ -15,7 +15,7 @@ use crate::idempotency::{Answer, Answered, Mutations, Ran, Receipt, Ticket};
 use crate::ident::{AttemptId, TableIdent};
 use crate::store::Store;
 use crate::tables::{Loaded, Tables};
-use crate::tabulars::TabularKind;
+use crate::tabulars::{Pointer, TabularKind};
 use crate::warehouses::Warehouse;
 
 mod draft;
@@ -108,11 +108,36 @@ impl Commits {
         warehouse: &Arc<Warehouse>,
         request: TransactionRequest,
     ) -> Result<Answered> {
-        // An entry that cannot be read cannot have landed either.
-        let whole = request.fault.is_none();
-        let (mut changes, mut fault) = (Vec::with_capacity(request.changes.len()), None);
-        for (ident, mut request) in request.changes {
-            fault = fault.or(request.take_fault());
+        let (changes, faults) = self.read(warehouse, request.changes).await?;
+        // Before any refusal: a 4xx for what landed would make clients delete live files.
+        if self.landed_before(ctx, warehouse, &changes).await? {
+            // An entry that cannot be read cannot have landed with the others.
+            return match request.fault {
+                None => Ok(Answered {
+                    answer: current(&changes),
+                    replayed: true,
+                }),
+                Some(fault) => Err(in_doubt().with_source(fault)),
+            };
+        }
+        if let Some(fault) = request.fault.into_iter().chain(faults).next() {
+            return Err(fault);
+        }
+        let (this, warehouse, context) = (self.clone(), warehouse.clone(), ctx.clone());
+        let warehouse_id = warehouse.id;
+        let run = async move |ticket| this.run(&context, &warehouse, changes, ticket).await;
+        self.mutations.once(ctx, warehouse_id, run).await
+    }
+
+    /// Looks up the tables of a request, and collects what is wrong with it.
+    async fn read(
+        &self,
+        warehouse: &Warehouse,
+        requests: Vec<(TableIdent, CommitRequest)>,
+    ) -> Result<(Vec<Change>, Vec<Error>)> {
+        let (mut changes, mut faults) = (Vec::with_capacity(requests.len()), Vec::new());
+        for (ident, mut request) in requests {
+            faults.extend(request.take_fault());
             let read = self
                 .store
                 .read_pointer(warehouse.id, &ident, request.snapshot_ids())
@@ -123,25 +148,7 @@ impl Commits {
                 read,
             });
         }
-        // Before any refusal: a 4xx for what landed would make clients delete live files.
-        match (
-            self.landed_before(ctx, warehouse, &changes).await?,
-            request.fault.or(fault),
-        ) {
-            (true, _) if whole => {
-                return Ok(Answered {
-                    answer: current(&changes),
-                    replayed: true,
-                });
-            }
-            (true, _) => return Err(in_doubt()),
-            (false, Some(fault)) => return Err(fault),
-            (false, None) => {}
-        }
-        let (this, warehouse, context) = (self.clone(), warehouse.clone(), ctx.clone());
-        let warehouse_id = warehouse.id;
-        let run = async move |ticket| this.run(&context, &warehouse, changes, ticket).await;
-        self.mutations.once(ctx, warehouse_id, run).await
+        Ok((changes, faults))
     }
 
     /// Judges, writes and swaps, again and again while others are quicker and the request still fits.
@@ -290,23 +297,14 @@ impl Commits {
 fn in_doubt() -> Error {
     Error::new(
         Kind::StateUnknown,
-        "a part of this landed before, or in a table that is gone: nothing was applied now; look before you delete",
+        "some of these snapshots landed before, or in a table that is gone: nothing was applied now; keep the files and load the table",
     )
 }
 
 /// The metadata as it is now: a transaction answers with nothing.
 fn current(changes: &[Change]) -> Answer {
-    match changes {
-        [
-            Change {
-                read: PointerRead {
-                    pointer: Some(pointer), ..
-                },
-                ..
-            },
-        ] => pointer.answer(),
-        _ => Answer::Empty,
-    }
+    let [change] = changes else { return Answer::Empty };
+    change.read.pointer.as_ref().map_or(Answer::Empty, Pointer::answer)
 }
 
 /// What `GET /v1/config` tells about commits.

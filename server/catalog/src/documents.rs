@@ -1,7 +1,7 @@
 //! Metadata documents by location: read once, kept as parsed head and as the bytes to be sent.
 
 use std::io::Read;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
@@ -10,7 +10,7 @@ use crate::blocking;
 use crate::error::{Error, Kind, Result};
 use crate::files::{FileError, Files, Place};
 use crate::ident::WarehouseId;
-use crate::metadata::TableMetadata;
+use crate::metadata::{TableMetadata, is_gzipped_name};
 use crate::view_metadata::ViewMetadata;
 use crate::warehouses::Warehouse;
 
@@ -24,8 +24,6 @@ const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 pub struct Document<M> {
     pub metadata: M,
     pub bytes: Bytes,
-    /// The `snapshots=refs` view, made when it is first asked for.
-    refs_only: OnceLock<Bytes>,
 }
 
 pub type TableDocument = Document<TableMetadata>;
@@ -33,11 +31,7 @@ pub type ViewDocument = Document<ViewMetadata>;
 
 impl<M> Document<M> {
     pub fn new(metadata: M, bytes: Bytes) -> Self {
-        Self {
-            metadata,
-            bytes,
-            refs_only: OnceLock::new(),
-        }
+        Self { metadata, bytes }
     }
 }
 
@@ -58,7 +52,7 @@ impl TableDocument {
 
     /// The document with only those snapshots that a ref names.
     pub fn refs_only(&self) -> Bytes {
-        self.refs_only.get_or_init(|| self.metadata.encode_refs()).clone()
+        self.metadata.encode_refs()
     }
 }
 
@@ -161,9 +155,16 @@ impl Documents {
         location: &str,
         document: &Document<M>,
     ) -> Result<(), FileError> {
-        let bytes = match crate::metadata::is_gzipped_name(location) {
-            true => gzip(&document.bytes),
-            false => document.bytes.clone(),
+        let plain = document.bytes.clone();
+        if plain.len() as u64 > DOCUMENT_MAX_BYTES {
+            // Written, it could never be read again.
+            let message =
+                format!("the metadata would have more than {DOCUMENT_MAX_BYTES} bytes: expire snapshots first");
+            return Err(FileError::Invalid(Error::invalid(message)));
+        }
+        let bytes = match is_gzipped_name(location) {
+            true => blocking::run(move || Ok(gzip(&plain))).await?,
+            false => plain,
         };
         self.files.write_new(&warehouse.place, location, bytes).await
     }
@@ -195,29 +196,47 @@ impl Documents {
         location: &str,
         (read, unreadable): (Reader<M>, Kind),
     ) -> Result<Arc<Document<M>>, FileError> {
-        let key = (warehouse, location.to_owned());
-        if let Some(document) = cache.get(&key).await {
-            return Ok(document);
-        }
-        let stored = self.files.read(place, location, DOCUMENT_MAX_BYTES).await?;
-        let parsed = blocking::run(move || {
-            let document = read(gunzip(stored)?)?;
-            Ok(Arc::new(document))
-        });
-        let document = parsed.await.map_err(|error| {
-            let message = format!("metadata file {location} cannot be read: {}", error.message());
-            FileError::Invalid(Error::new(unreadable, message).with_source(error))
-        })?;
-        cache.insert(key, Arc::clone(&document)).await;
-        Ok(document)
+        let load = async {
+            let stored = self.files.read(place, location, DOCUMENT_MAX_BYTES).await?;
+            let parsed = blocking::run(move || Ok(Arc::new(read(gunzip(stored)?)?)));
+            parsed.await.map_err(|error| {
+                let message = format!("metadata file {location} cannot be read: {}", error.message());
+                FileError::Invalid(Error::new(unreadable, message).with_source(error))
+            })
+        };
+        // Whoever asks for a document while it is being read waits for it.
+        cache
+            .try_get_with((warehouse, location.to_owned()), load)
+            .await
+            .map_err(own)
     }
+}
+
+/// The error for each of those who waited for it.
+fn own(error: Arc<FileError>) -> FileError {
+    Arc::try_unwrap(error).unwrap_or_else(|shared| match &*shared {
+        FileError::Missing { location } => FileError::Missing {
+            location: location.clone(),
+        },
+        FileError::Denied { location, source } => FileError::Denied {
+            location: location.clone(),
+            source: source.to_string().into(),
+        },
+        FileError::Unavailable { location, source } => FileError::Unavailable {
+            location: location.clone(),
+            source: source.to_string().into(),
+        },
+        FileError::Invalid(error) => FileError::Invalid(Error::new(error.kind(), error.message().to_owned())),
+        FileError::AlreadyExists { .. } | FileError::TooLarge { .. } => {
+            FileError::Invalid(Error::invalid(shared.to_string()))
+        }
+    })
 }
 
 fn cache<M: Send + Sync + 'static>(max_bytes: u64, memory_bytes: fn(&M) -> usize) -> Cache<M> {
     moka::future::Cache::builder()
         .max_capacity(max_bytes)
         .weigher(move |_, document: &Arc<Document<M>>| {
-            // The refs view may come on top; it is never larger than the whole.
             u32::try_from(document.bytes.len() + memory_bytes(&document.metadata)).unwrap_or(u32::MAX)
         })
         .build()
@@ -228,12 +247,15 @@ fn gunzip(stored: Bytes) -> Result<Bytes> {
     if !stored.starts_with(GZIP_MAGIC) {
         return Ok(stored);
     }
-    let mut plain = Vec::with_capacity(stored.len().saturating_mul(8));
-    let mut limited = MultiGzDecoder::new(&stored[..]).take(DOCUMENT_MAX_BYTES);
+    let mut plain = Vec::new();
+    let mut limited = MultiGzDecoder::new(&stored[..]).take(DOCUMENT_MAX_BYTES + 1);
     limited
         .read_to_end(&mut plain)
         .map_err(|error| Error::invalid("it is not whole gzip").with_source(error))?;
-    Ok(plain.into())
+    match plain.len() as u64 > DOCUMENT_MAX_BYTES {
+        true => Err(Error::invalid(format!("it holds more than {DOCUMENT_MAX_BYTES} bytes"))),
+        false => Ok(plain.into()),
+    }
 }
 
 fn gzip(plain: &Bytes) -> Bytes {

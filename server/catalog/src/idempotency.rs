@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
@@ -23,7 +24,7 @@ pub const LIFETIME: Duration = Duration::from_secs(30 * 60);
 /// How much longer than promised a receipt is kept, for clocks that differ.
 const GRACE: Duration = Duration::from_secs(10 * 60);
 
-/// How many receipts one round of forgetting takes, in rows.
+/// How many receipts one transaction of forgetting takes, in rows.
 const FORGET_MAX: u32 = 10_000;
 
 /// The client's name for one mutation, bound to what it asked for.
@@ -87,6 +88,7 @@ pub struct Ticket {
     warehouse: WarehouseId,
     key: Option<IdempotencyKey>,
     at_ms: i64,
+    deadline: Instant,
 }
 
 impl Ticket {
@@ -137,6 +139,7 @@ impl Mutations {
                 warehouse,
                 key: ctx.idempotency.clone(),
                 at_ms: ctx.now_ms(),
+                deadline: ctx.deadline,
             },
         );
         let task = async move {
@@ -157,9 +160,9 @@ impl Mutations {
     {
         let place = (ticket.warehouse, bound.key);
         let turn = self.turn(place);
-        let answer = {
-            let _mine = turn.lock().await;
-            self.run_or_replay(&bound, ticket, mutate).await
+        let answer = match timeout_at(ticket.deadline, turn.lock()).await {
+            Ok(_mine) => self.run_or_replay(&bound, ticket, mutate).await,
+            Err(_) => Err(under_way()),
         };
         self.leave(place, turn);
         answer
@@ -190,17 +193,15 @@ impl Mutations {
         }
         match self.store.receipt(ticket.warehouse, bound.key).await? {
             Some(receipt) => replay(receipt, bound),
-            None => Err(Error::new(
-                Kind::Unavailable,
-                "another request with this Idempotency-Key is under way",
-            )),
+            None => Err(under_way()),
         }
     }
 
     /// Forgets what nobody may ask for any more.
-    pub async fn forget_expired(&self, now_ms: i64) -> Result<u64> {
+    pub async fn forget_expired(&self, now_ms: i64) -> Result<()> {
         let kept_ms = i64::try_from((LIFETIME + GRACE).as_millis()).expect("minutes fit into i64");
-        Ok(self.store.forget_receipts(now_ms - kept_ms, FORGET_MAX).await?)
+        while self.store.forget_receipts(now_ms - kept_ms, FORGET_MAX).await? == u64::from(FORGET_MAX) {}
+        Ok(())
     }
 
     fn turn(&self, place: Place) -> Turn {
@@ -215,6 +216,13 @@ impl Mutations {
             in_flight.remove(&place);
         }
     }
+}
+
+fn under_way() -> Error {
+    Error::new(
+        Kind::Unavailable,
+        "another request with this Idempotency-Key is under way: send it again after a while",
+    )
 }
 
 fn now(answer: Answer) -> Answered {

@@ -222,7 +222,7 @@ impl Tables {
             Err(FileError::Missing { .. }) if answered.replayed => Err(Error::unprocessable(format!(
                 "this request succeeded before, and {ident} was purged since: send a new request with a new key"
             ))),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(applied_unread(error)),
         }
     }
 
@@ -283,6 +283,15 @@ impl Tables {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// No refusal may follow what is applied: clients would delete its files.
+pub(crate) fn applied_unread(error: FileError) -> Error {
+    Error::new(
+        Kind::StateUnknown,
+        "the change is applied, and its metadata cannot be read now: load it again",
+    )
+    .with_source(error)
 }
 
 /// As Java reads it: everything but "true", in any case, is false.

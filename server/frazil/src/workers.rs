@@ -63,7 +63,7 @@ impl Workers {
             let now_ms = self.clock.now_ms();
             let receipts = self.catalog.mutations.forget_expired(now_ms).await;
             let attempts = self.catalog.commits.forget_attempts(now_ms).await;
-            for error in [receipts.map(|_| ()), attempts].into_iter().filter_map(Result::err) {
+            for error in [receipts, attempts].into_iter().filter_map(Result::err) {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     "what is old could not be forgotten"

@@ -73,11 +73,9 @@ impl Commits {
             .documents
             .table(warehouse, &pointer.metadata_location)
             .await?;
-        let (request, at) = (
-            change.request.clone(),
-            (ctx.now_ms(), pointer.metadata_location.clone()),
-        );
-        let Some(judged) = blocking::run(move || judge(&base, &request, &at)).await? else {
+        let request = change.request.clone();
+        let (now_ms, previous) = (ctx.now_ms(), pointer.metadata_location.clone());
+        let Some(judged) = blocking::run(move || judge(&base, &request, now_ms, &previous)).await? else {
             return Ok(Draft::Unchanged(pointer.clone()));
         };
         let target = self
@@ -252,15 +250,15 @@ struct Judged {
 }
 
 /// Holds the request against the table as it is; `None` where it changes nothing.
-fn judge(base: &TableDocument, request: &CommitRequest, at: &(i64, String)) -> Result<Option<Judged>> {
+fn judge(base: &TableDocument, request: &CommitRequest, now_ms: i64, previous: &str) -> Result<Option<Judged>> {
     request
         .requirements
         .iter()
         .try_for_each(|requirement| requirement.check(Some(&base.metadata)))?;
     sanity::check(&base.metadata, request)?;
     let at = ApplyAt {
-        now_ms: at.0,
-        previous_location: Some(&at.1),
+        now_ms,
+        previous_location: Some(previous),
     };
     let applied = metadata::apply(&base.metadata, &request.updates, &at)?;
     metrics::counter!(TIMESTAMPS_MOVED_TOTAL).increment(applied.moved_timestamps as u64);

@@ -91,6 +91,9 @@ impl CommitRequest {
     }
 }
 
+/// How many tables a transaction may change.
+const TABLES_MAX: usize = 1_000;
+
 /// Commits for several tables, to be applied together.
 #[derive(Debug, Default)]
 pub struct TransactionRequest {
@@ -100,12 +103,16 @@ pub struct TransactionRequest {
 }
 
 impl TransactionRequest {
-    /// Fails only where the body is no JSON object with a list of changes.
+    /// Fails only where the body is no JSON object with a list of changes that may be looked at.
     pub fn parse(body: &[u8]) -> Result<Self> {
         let changes: Vec<&RawValue> = object(body)?.required("table-changes")?;
         let mut request = Self::default();
-        if changes.is_empty() {
-            request.note(Error::invalid("table-changes must name at least one table"));
+        if changes.is_empty() || changes.len() > TABLES_MAX {
+            let message = format!(
+                "table-changes must name from 1 to {TABLES_MAX} tables, and names {}",
+                changes.len()
+            );
+            return Err(Error::invalid(message));
         }
         for (index, raw) in changes.into_iter().enumerate() {
             match change(raw) {

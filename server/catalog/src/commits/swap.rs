@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::commits::store::{CommitStore, Resolution, Swap, SwapOutcome};
 use crate::context::{Clock, RequestContext};
@@ -14,6 +14,12 @@ use crate::store::StoreError;
 /// Between two questions for the outcome of an attempt.
 const ASK_AGAIN_MIN: Duration = Duration::from_millis(100);
 const ASK_AGAIN_MAX: Duration = Duration::from_secs(30);
+
+/// For one question; the database's own lock time-out is shorter.
+const ASK_MAX: Duration = Duration::from_secs(10);
+
+/// How long after the deadline the answer to a swap is still waited for.
+const SETTLE_TIME: Duration = Duration::from_secs(5);
 
 /// Moves pointers.
 #[derive(Clone)]
@@ -29,13 +35,24 @@ impl Swapper {
     /// Moves the pointers, all or none. An error of kind `Unavailable` is certain to have changed nothing;
     /// `StateUnknown` is not, and every file of the attempt must stay.
     pub async fn swap(&self, ctx: &RequestContext, swap: &Swap) -> Result<SwapOutcome> {
-        match self.store.swap(swap).await {
+        match self.send(ctx, swap.clone()).await {
             Ok(outcome) => Ok(outcome),
             Err(error @ StoreError::Aborted(_)) => Err(error.into()),
             Err(StoreError::OutcomeUnknown(source)) => {
                 tracing::warn!(attempt = %swap.attempt, error = &*source as &dyn std::error::Error, "a swap is in doubt");
                 self.settle(ctx, swap.attempt).await
             }
+        }
+    }
+
+    /// Sends the swap once. It runs to its end even where the deadline comes first: what was sent cannot be taken back.
+    async fn send(&self, ctx: &RequestContext, swap: Swap) -> Result<SwapOutcome, StoreError> {
+        let store = self.store.clone();
+        let sent = tokio::spawn(async move { store.swap(&swap).await });
+        match timeout_at(ctx.deadline + SETTLE_TIME, sent).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(panic)) => Err(StoreError::OutcomeUnknown(panic.into())),
+            Err(late) => Err(StoreError::OutcomeUnknown(late.into())),
         }
     }
 
@@ -69,11 +86,11 @@ impl Swapper {
     async fn ask(&self, attempt: AttemptId, clock: &dyn Clock, until: Option<Instant>) -> Option<bool> {
         let mut pause = ASK_AGAIN_MIN;
         loop {
-            match self.store.resolve(attempt, clock.now_ms()).await {
-                Ok(Resolution::Committed) => return Some(true),
-                Ok(Resolution::Aborted) => return Some(false),
-                Ok(Resolution::Pending) => {}
-                Err(error) => {
+            match timeout(ASK_MAX, self.store.resolve(attempt, clock.now_ms())).await {
+                Ok(Ok(Resolution::Committed)) => return Some(true),
+                Ok(Ok(Resolution::Aborted)) => return Some(false),
+                Ok(Ok(Resolution::Pending)) | Err(_) => {}
+                Ok(Err(error)) => {
                     tracing::warn!(%attempt, error = &error as &dyn std::error::Error, "cannot ask for an attempt yet");
                 }
             }

@@ -112,8 +112,12 @@ impl Tables {
         if self.purges.is_purging(warehouse.id, &location).await? {
             return Err(being_deleted(&location));
         }
-        self.documents.table_anew(warehouse, metadata_location).await?;
-        Ok((document, location))
+        match self.documents.table_anew(warehouse, metadata_location).await?.bytes == document.bytes {
+            true => Ok((document, location)),
+            false => Err(Error::conflict(format!(
+                "{metadata_location} changed while it was registered: try again"
+            ))),
+        }
     }
 
     /// A table that is there under another name is told as such, and not as one whose location is taken.
