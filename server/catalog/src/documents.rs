@@ -36,12 +36,12 @@ impl<M> Document<M> {
 }
 
 impl TableDocument {
-    /// Reads a stored document. Its bytes are sent as they are, unless they lack the UUID that clients assert.
+    /// Reads a stored document. Its bytes are sent as they are, unless they lack what clients ask for.
     fn read(bytes: Bytes) -> Result<Self> {
         let metadata = TableMetadata::parse(&bytes)?;
-        Ok(match metadata.has_uuid() {
-            true => Self::new(metadata, bytes),
-            false => Self::encoded(metadata),
+        Ok(match metadata.was_completed() {
+            true => Self::encoded(metadata),
+            false => Self::new(metadata, bytes),
         })
     }
 

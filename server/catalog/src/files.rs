@@ -130,7 +130,8 @@ impl Files {
     }
 
     /// Deletes many objects with as few requests as the store allows; all of them are tried before an error is told.
-    pub async fn delete_all(&self, place: &Place, locations: Vec<Location>) -> Result<()> {
+    /// Returns how many were left alone, because a link leads them out of the place.
+    pub async fn delete_all(&self, place: &Place, locations: Vec<Location>) -> Result<usize> {
         let (locations, mut result) = keep_inside(place, locations).await;
         let mut by_store: Vec<(Object, Vec<Path>)> = Vec::new();
         for location in locations {
@@ -145,7 +146,8 @@ impl Files {
             }
         }
         for (first, paths) in by_store {
-            result = result.and(self.observed("delete-many", first.delete_many(paths)).await);
+            let deleted = self.observed("delete-many", first.delete_many(paths)).await;
+            result = result.and_then(|left| deleted.map(|()| left));
         }
         result
     }
@@ -346,25 +348,27 @@ impl Object {
     }
 }
 
-/// Leaves out the locations that a link leads out of the place, and tells of the first of them.
-async fn keep_inside(place: &Place, locations: Vec<Location>) -> (Vec<Location>, Result<()>) {
+/// Leaves out the locations that a link leads out of the place, and counts them. Those that cannot be looked at are left
+/// out too, and the first of them is told of.
+async fn keep_inside(place: &Place, locations: Vec<Location>) -> (Vec<Location>, Result<usize>) {
     if locations.iter().all(|location| location.scheme() != "file") {
-        return (locations, Ok(()));
+        return (locations, Ok(0));
     }
     let fence = Fence::of(place);
     let sorted = blocking(move || {
-        let mut result = Ok(());
-        let mut inside = locations;
-        inside.retain(|location| {
+        let (mut inside, mut outside, mut first_error) = (Vec::new(), 0, None);
+        for location in locations {
             let checked = match location.scheme() {
-                "file" => fence.check(location, Last::Kept),
+                "file" => fence.check(&location, Last::Kept),
                 _ => Ok(()),
             };
-            let is_inside = checked.is_ok();
-            result = std::mem::replace(&mut result, Ok(())).and(checked);
-            is_inside
-        });
-        (inside, result)
+            match checked {
+                Ok(()) => inside.push(location),
+                Err(FileError::LeadsOut { .. }) => outside += 1,
+                Err(error) => first_error = first_error.or(Some(error)),
+            }
+        }
+        (inside, first_error.map_or(Ok(outside), Err))
     });
     let failed = |error| (Vec::new(), Err(FileError::from_io(place.root.as_str(), error)));
     sorted.await.unwrap_or_else(failed)

@@ -42,7 +42,7 @@ pub use snapshots::Snapshot;
 pub use sort_order::{SortField, SortOrder};
 pub use update::TableUpdate;
 
-pub(crate) use json::{Checked, Flaw, Object};
+pub(crate) use json::{Checked, Flaw, Object, digest};
 
 /// The newest format version that is read and written here.
 pub const FORMAT_VERSION_MAX: u8 = 3;
@@ -73,6 +73,8 @@ pub struct TableMetadata {
     partition_statistics: Arc<Vec<StatisticsFile>>,
     snapshot_log: Arc<Vec<SnapshotLogEntry>>,
     metadata_log: Arc<Vec<MetadataLogEntry>>,
+    /// Whether parts were added to the document as it was read.
+    was_completed: bool,
     /// Members of the document that nobody here knows, in their order.
     unknown: Arc<Vec<(String, Box<RawValue>)>>,
 }
@@ -92,9 +94,9 @@ impl TableMetadata {
         self.uuid.unwrap_or_else(|| named_uuid(&self.location))
     }
 
-    /// Whether the document that was read says which UUID the table has.
-    pub(crate) fn has_uuid(&self) -> bool {
-        self.uuid.is_some()
+    /// Whether the document that was read lacks what clients ask for: its UUID, or its default sort order.
+    pub(crate) fn was_completed(&self) -> bool {
+        self.was_completed
     }
 
     pub fn location(&self) -> &str {

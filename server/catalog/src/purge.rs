@@ -120,7 +120,11 @@ impl Purges {
             }
             PurgeTarget::File { location } => {
                 self.documents.forget(job.task.warehouse, location).await;
-                Ok(self.files.delete(&job.place, location).await?)
+                match self.files.delete(&job.place, location).await {
+                    // What lies outside of the warehouse is never deleted, now or later.
+                    Err(FileError::LeadsOut { .. }) => Ok(()),
+                    deleted => Ok(deleted?),
+                }
             }
             PurgeTarget::Table {
                 location,
@@ -136,8 +140,9 @@ impl Purges {
                         self.documents.forget(job.task.warehouse, metadata_location).await;
                         purge_table(&self.files, &job.place, &reachable).await.map(|_| ())
                     }
-                    // The metadata file goes last: without it there is nothing left to do, or nothing to find.
-                    Err(FileError::Missing { .. }) => Ok(()),
+                    // The metadata file goes last: without it there is nothing left to do, or nothing to find. One that
+                    // a link leads out of the warehouse is not read.
+                    Err(FileError::Missing { .. } | FileError::LeadsOut { .. }) => Ok(()),
                     Err(error) => Err(error.into()),
                 }
             }

@@ -43,7 +43,8 @@ pub struct PurgeReport {
 /// What a walk met besides the files that it handed on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Walked {
-    /// References to files that are not under the table's location; such files are left alone.
+    /// References to files that are not under the table's location, or that a symbolic link leads out of the warehouse;
+    /// such files are left alone.
     pub outside: u64,
     /// Manifest lists and manifests that are gone.
     pub missing: u64,
@@ -64,8 +65,10 @@ pub async fn purge_table(files: &Files, place: &Place, table: &Reachable) -> Res
         files,
         place,
         deleted: 0,
+        outside: 0,
     };
-    let walked = reachable_files(files, place, table, &mut deletion).await?;
+    let mut walked = reachable_files(files, place, table, &mut deletion).await?;
+    walked.outside += deletion.outside;
     let report = PurgeReport {
         deleted: deletion.deleted,
         walked,
@@ -84,7 +87,7 @@ pub async fn purge_table(files: &Files, place: &Place, table: &Reachable) -> Res
 /// Hands on every file that is reachable from the table and lies under its location, in the order of deletion: what is
 /// referred to comes before what refers to it, and the current metadata file comes last. A file may come twice.
 ///
-/// A manifest list or manifest that is gone is counted, and the walk goes on. Memory holds the names of all manifests,
+/// A manifest list or manifest that is gone, or lies behind a link that leads out, is counted, and the walk goes on. Memory holds the names of all manifests,
 /// and the data files of one.
 pub async fn reachable_files(files: &Files, place: &Place, table: &Reachable, sink: &mut impl Sink) -> Result<Walked> {
     let location = Location::parse(&table.table_location)?;
@@ -158,6 +161,10 @@ impl<S: Sink> Walk<'_, S> {
                 self.walked.missing += 1;
                 return Ok(None);
             }
+            Err(FileError::LeadsOut { .. }) => {
+                self.walked.outside += 1;
+                return Ok(None);
+            }
             Err(error @ (FileError::TooLarge { .. } | FileError::Invalid(_))) => {
                 self.unreadable(path, &error);
                 return Ok(None);
@@ -202,13 +209,15 @@ struct Deletion<'a> {
     files: &'a Files,
     place: &'a Place,
     deleted: u64,
+    outside: u64,
 }
 
 impl Sink for Deletion<'_> {
     async fn take(&mut self, batch: Vec<Location>) -> Result<()> {
         let count = batch.len() as u64;
-        self.files.delete_all(self.place, batch).await?;
-        self.deleted += count;
+        let outside = self.files.delete_all(self.place, batch).await? as u64;
+        self.deleted += count - outside;
+        self.outside += outside;
         Ok(())
     }
 }

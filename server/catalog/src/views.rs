@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::commits::store::{PointerChange, Target};
@@ -41,7 +41,8 @@ pub struct RegisterView {
 /// A commit to a view.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ReplaceView {
-    #[serde(default)]
+    /// None where it is null or left out.
+    #[serde(default, deserialize_with = "null_as_empty")]
     pub requirements: Vec<ViewRequirement>,
     pub updates: Vec<ViewUpdate>,
 }
@@ -51,6 +52,10 @@ impl ReplaceView {
         serde_json::from_slice(body)
             .map_err(|error| Error::invalid(format!("the body is not a view's commit: {error}")).with_source(error))
     }
+}
+
+fn null_as_empty<'de, D: Deserializer<'de>>(requirements: D) -> std::result::Result<Vec<ViewRequirement>, D::Error> {
+    Option::deserialize(requirements).map(Option::unwrap_or_default)
 }
 
 #[derive(Clone)]
@@ -328,5 +333,20 @@ fn made(ctx: &RequestContext, ident: &TableIdent, target: Target) -> Plan {
     Plan {
         written: Some(written),
         ..Plan::new(change, answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_may_have_no_requirements_in_three_ways() {
+        for requirements in ["", r#""requirements":null,"#, r#""requirements":[],"#] {
+            let request = ReplaceView::parse(format!(r#"{{{requirements}"updates":[]}}"#).as_bytes()).unwrap();
+            assert!(request.requirements.is_empty(), "{requirements}");
+        }
+        assert!(ReplaceView::parse(br#"{"requirements":{},"updates":[]}"#).is_err());
+        assert!(ReplaceView::parse(br#"{"requirements":[["assert-view-uuid","x"]],"updates":[]}"#).is_err());
     }
 }

@@ -22,6 +22,8 @@ pub enum FileError {
         size_bytes: u64,
         limit_bytes: u64,
     },
+    #[error("location '{location}' leads through a symbolic link out of this warehouse")]
+    LeadsOut { location: String },
     /// Nothing is known about what became of the operation: a write may have been carried out.
     #[error("the object store did not answer for {location}; try again")]
     Unavailable { location: String, source: Source },
@@ -90,6 +92,7 @@ impl FileError {
             FileError::AlreadyExists { .. } => "already-exists",
             FileError::Denied { .. } => "denied",
             FileError::TooLarge { .. } => "too-large",
+            FileError::LeadsOut { .. } => "leads-out",
             FileError::Unavailable { .. } => "unavailable",
             FileError::Invalid(_) => "invalid",
         }
@@ -116,7 +119,7 @@ fn io_kind(error: &object_store::Error) -> Option<ErrorKind> {
 /// | `Missing` | `NotFound` | the catalog refers to a file that is gone |
 /// | `AlreadyExists` | `CommitFailed` | certainly not applied; another attempt takes another name |
 /// | `Denied` | `Forbidden` | neither the caller nor a second try can help |
-/// | `TooLarge`, `Invalid` | `Invalid` | the caller named a file that is none of ours |
+/// | `TooLarge`, `LeadsOut`, `Invalid` | `Invalid` | the caller named a file that is none of ours |
 /// | `Unavailable` | `Unavailable` | no pointer has moved; the same request may be sent again |
 impl From<FileError> for Error {
     fn from(error: FileError) -> Self {
@@ -124,7 +127,7 @@ impl From<FileError> for Error {
             FileError::Missing { .. } => Kind::NotFound,
             FileError::AlreadyExists { .. } => Kind::CommitFailed,
             FileError::Denied { .. } => Kind::Forbidden,
-            FileError::TooLarge { .. } => Kind::Invalid,
+            FileError::TooLarge { .. } | FileError::LeadsOut { .. } => Kind::Invalid,
             FileError::Unavailable { .. } => Kind::Unavailable,
             FileError::Invalid(_) => Kind::Invalid,
         };

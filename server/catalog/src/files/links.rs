@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use super::error::FileError;
 use super::local;
 use super::place::Place;
-use crate::error::Error;
 use crate::location::Location;
 
 /// What an operation does with a file that is a link itself.
@@ -41,10 +40,9 @@ impl Fence {
         };
         match self.holds(reached) {
             Ok(true) => Ok(()),
-            Ok(false) => Err(Error::invalid(format!(
-                "location '{location}' leads through a symbolic link out of this warehouse"
-            ))
-            .into()),
+            Ok(false) => Err(FileError::LeadsOut {
+                location: location.to_string(),
+            }),
             Err(error) => Err(FileError::from_io(location.as_str(), error)),
         }
     }

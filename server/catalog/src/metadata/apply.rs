@@ -7,9 +7,14 @@ mod snapshots;
 
 use std::sync::Arc;
 
-use super::{FORMAT_VERSION_MAX, MetadataLogEntry, PartitionSpec, SortOrder, TableMetadata, TableUpdate, properties};
+use super::schema::NewestColumns;
+use super::sort_order::complete_orders;
+use super::{FORMAT_VERSION_MAX, MetadataLogEntry, PartitionSpec, TableMetadata, TableUpdate, properties};
 use crate::error::{Error, Result};
 use settle::Added;
+
+/// How many schemas, partition specs and sort orders one commit may add, all together.
+const SHAPES_ADDED_MAX: usize = 1000;
 
 /// When and onto what updates are applied.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +43,7 @@ pub struct Applied {
 /// Errors: `Invalid` where an update breaks a rule of the format, `CommitFailed` where it was built on an older base,
 /// `Unprocessable` where it would put a live manifest list at risk.
 pub fn apply(base: &TableMetadata, updates: &[TableUpdate], at: &ApplyAt<'_>) -> Result<Applied> {
+    check_count(updates)?;
     let mut draft = Draft::new(base.clone(), at.now_ms);
     draft.table.uuid = Some(base.uuid());
     for update in updates {
@@ -71,6 +77,7 @@ pub fn apply(base: &TableMetadata, updates: &[TableUpdate], at: &ApplyAt<'_>) ->
 /// The format version is that of the first `upgrade-format-version`, or else 2. A table without a partition spec or a
 /// sort order is unpartitioned or unsorted. Errors are `Invalid`; uuid, schema and location must be among the updates.
 pub fn assemble(updates: &[TableUpdate], now_ms: i64) -> Result<TableMetadata> {
+    check_count(updates)?;
     let first_version = updates.iter().find_map(|update| match update {
         TableUpdate::UpgradeFormatVersion { format_version } => Some(*format_version),
         _ => None,
@@ -97,6 +104,8 @@ struct Draft {
     changed: bool,
     /// A schema, spec or order was chosen, so that they must be held against each other again.
     reshaped: bool,
+    /// The columns of all schemas, once an update asks for them.
+    newest_columns: Option<NewestColumns>,
     last_added_schema: Option<i32>,
     last_added_spec: Option<i32>,
     last_added_order: Option<i32>,
@@ -114,6 +123,7 @@ impl Draft {
             is_new: false,
             changed: false,
             reshaped: false,
+            newest_columns: None,
             last_added_schema: None,
             last_added_spec: None,
             last_added_order: None,
@@ -169,9 +179,7 @@ impl Draft {
         if self.table.specs.is_empty() {
             self.table.specs.push(Arc::new(PartitionSpec::unpartitioned()));
         }
-        if self.table.sort_orders.is_empty() {
-            self.table.sort_orders.push(Arc::new(SortOrder::unsorted()));
-        }
+        complete_orders(&mut self.table.sort_orders, self.table.default_sort_order_id);
         Ok(())
     }
 
@@ -233,8 +241,24 @@ impl TableMetadata {
             partition_statistics: Arc::default(),
             snapshot_log: Arc::default(),
             metadata_log: Arc::default(),
+            was_completed: false,
             unknown: Arc::default(),
         }
+    }
+}
+
+/// Every schema, spec and order is held against all that are there, so there is a bound to them. Other updates may come
+/// in any number: expiry removes snapshots one by one.
+fn check_count(updates: &[TableUpdate]) -> Result<()> {
+    let adds_shape = |update: &&TableUpdate| {
+        use TableUpdate::{AddSchema, AddSortOrder, AddSpec};
+        matches!(update, AddSchema { .. } | AddSpec { .. } | AddSortOrder { .. })
+    };
+    match updates.iter().filter(adds_shape).count() {
+        0..=SHAPES_ADDED_MAX => Ok(()),
+        count => Err(Error::invalid(format!(
+            "updates: {count} add schemas, partition specs or sort orders, more than the {SHAPES_ADDED_MAX} of one commit"
+        ))),
     }
 }
 

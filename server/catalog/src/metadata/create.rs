@@ -83,7 +83,7 @@ fn format_version(properties: &BTreeMap<String, String>) -> Result<u8> {
 fn fresh_schema(raw: &RawValue, format_version: u8) -> Checked<(Schema, FreshIds)> {
     let columns = Columns::read(raw)?;
     columns.check_identifiers()?;
-    columns.check_new(std::iter::empty())?;
+    columns.check_new(|_| None)?;
     check_format_version(&columns, format_version)?;
     let (renumbered, ids) = with_fresh_ids(raw)?;
     Ok((Schema::with_id(&renumbered, 0)?, ids))

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::json::{self, Checked, Flaw, Object};
 use super::partition::FIRST_FIELD_ID;
 use super::snapshots::Snapshots;
+use super::sort_order::complete_orders;
 use super::{
     EncryptionKey, FORMAT_VERSION_MAX, MAIN_BRANCH, MetadataLogEntry, PartitionSpec, Schema, Snapshot,
     SnapshotLogEntry, SnapshotRef, SortOrder, StatisticsFile, TableMetadata,
@@ -55,7 +56,9 @@ fn read(object: &Object<'_>) -> Checked<TableMetadata> {
     let format_version = format_version(object)?;
     let (current_schema_id, schemas) = schemas(object, format_version)?;
     let (default_spec_id, specs) = specs(object, format_version)?;
-    let (default_sort_order_id, sort_orders) = sort_orders(object, format_version)?;
+    let (default_sort_order_id, mut sort_orders) = sort_orders(object, format_version)?;
+    let lacks_order = complete_orders(&mut sort_orders, default_sort_order_id);
+    let uuid = from_version(2, format_version, object.optional::<Uuid>("table-uuid")?, "table-uuid")?;
     let current_snapshot_id = object.optional("current-snapshot-id")?.filter(|id| *id != -1);
     let snapshots = list(object, "snapshots", Snapshot::read)?
         .into_iter()
@@ -63,7 +66,8 @@ fn read(object: &Object<'_>) -> Checked<TableMetadata> {
         .collect();
     Ok(TableMetadata {
         format_version,
-        uuid: from_version(2, format_version, object.optional::<Uuid>("table-uuid")?, "table-uuid")?,
+        was_completed: lacks_order || uuid.is_none(),
+        uuid,
         location: object.required("location")?,
         last_sequence_number: last_sequence_number(object, format_version)?,
         last_updated_ms: object.required("last-updated-ms")?,
@@ -202,7 +206,7 @@ fn check(metadata: &TableMetadata) -> Checked<()> {
     if metadata.spec(metadata.default_spec_id).is_none() {
         return missing("default-spec-id", "partition spec", metadata.default_spec_id);
     }
-    if metadata.sort_order(metadata.default_sort_order_id).is_none() && metadata.default_sort_order_id != 0 {
+    if metadata.sort_order(metadata.default_sort_order_id).is_none() {
         return missing("default-sort-order-id", "sort order", metadata.default_sort_order_id);
     }
     check_snapshots(metadata)?;
@@ -387,6 +391,25 @@ mod tests {
         );
         old["location"] = "s3://b/u".into();
         assert_ne!(parse(&old).unwrap().uuid(), uuid, "another for another table");
+    }
+
+    #[test]
+    fn the_default_order_is_there_also_where_the_document_lacks_the_one_that_sorts_by_nothing() {
+        let sorted = json!({"order-id": 1, "fields":
+            [{"source-id": 1, "transform": "identity", "direction": "asc", "null-order": "nulls-first"}]});
+        for (orders, ids) in [(json!([]), vec![0]), (json!([sorted]), vec![0, 1])] {
+            let mut table = document();
+            table["sort-orders"] = orders;
+            let table = parse(&table).unwrap();
+            assert_eq!(table.sort_orders().map(SortOrder::id).collect::<Vec<_>>(), ids);
+            assert!(table.was_completed());
+        }
+        let mut lost = document();
+        lost["default-sort-order-id"] = 3.into();
+        assert_eq!(
+            parse(&lost).unwrap_err().message(),
+            "table metadata.default-sort-order-id: there is no sort order 3"
+        );
     }
 
     #[test]

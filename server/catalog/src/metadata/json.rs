@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 
@@ -239,6 +241,12 @@ pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
+/// The same for equal values, whatever the order of their members: what many values are held against one by.
+pub(crate) fn digest(mut value: Value) -> [u8; 32] {
+    value.sort_all_objects();
+    Sha256::digest(value.to_string()).into()
+}
+
 /// An array of values that are JSON already.
 pub(crate) fn array<'a>(values: impl IntoIterator<Item = &'a RawValue>) -> String {
     let values: Vec<&str> = values.into_iter().map(RawValue::get).collect();
@@ -308,6 +316,16 @@ mod tests {
         assert!(check_nesting(&nested(NESTING_MAX + 1)).is_err());
         assert!(check_nesting(&format!("[{}]", vec!["{\"a\":[]}"; 300].join(","))).is_ok());
         assert!(check_nesting(&format!(r#"["\"{}"]"#, "[".repeat(300))).is_ok());
+    }
+
+    #[test]
+    fn a_digest_is_of_the_value_and_not_of_its_writing() {
+        let of = |text: &str| digest(serde_json::from_str(text).unwrap());
+        assert_eq!(
+            of(r#"{"a":{"b":1,"c":[2]},"d":3}"#),
+            of(r#"{ "d":3, "a":{"c":[2],"b":1} }"#)
+        );
+        assert_ne!(of(r#"{"a":[1,2]}"#), of(r#"{"a":[2,1]}"#));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Partition specs.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::value::RawValue;
 
@@ -72,6 +72,33 @@ impl PartitionSpec {
             .iter()
             .map(|field| field.field_id)
             .fold(FIRST_FIELD_ID - 1, i32::max)
+    }
+
+    /// Refuses a field whose id means something else among the fields of earlier specs: the partitions of all specs are
+    /// read as one type. Where the id has several meanings already, each of them may stay.
+    pub(crate) fn check_meanings<'a>(&self, earlier: impl Iterator<Item = &'a PartitionField>) -> Checked<()> {
+        let mut unsettled: HashMap<i32, &PartitionField> =
+            self.fields.iter().map(|field| (field.field_id, field)).collect();
+        let mut conflicts = BTreeMap::new();
+        for old in earlier {
+            match unsettled.get(&old.field_id) {
+                Some(new) if new.means_the_same_as(old) => {
+                    unsettled.remove(&old.field_id);
+                    conflicts.remove(&old.field_id);
+                }
+                Some(new) if !new.is_compatible_with(old) => {
+                    conflicts.insert(old.field_id, (*new, old));
+                }
+                _ => {}
+            }
+        }
+        match conflicts.into_iter().next() {
+            None => Ok(()),
+            Some((id, (new, old))) => Err(Flaw::new(format!(
+                "partition field id {id} of {} belongs to {} ({} of another spec): leave field-id out, or take a new one",
+                new.name, old.name, old.transform
+            ))),
+        }
     }
 
     /// Format version 1 has no field ids in its manifests, so they must follow from the order.
@@ -154,6 +181,16 @@ impl PartitionField {
         Ok(())
     }
 
+    fn means_the_same_as(&self, other: &Self) -> bool {
+        self.source_ids == other.source_ids && self.transform.eq_ignore_ascii_case(&other.transform)
+    }
+
+    /// As the readers of all specs together have it: `void`, a field that was dropped, goes with every transform.
+    fn is_compatible_with(&self, other: &Self) -> bool {
+        let has_void = |field: &Self| field.transform.eq_ignore_ascii_case("void");
+        self.means_the_same_as(other) || (self.source_ids == other.source_ids && (has_void(self) || has_void(other)))
+    }
+
     fn hides_a_column(&self, columns: &Columns) -> bool {
         let source_exists = self.source_ids.iter().any(|id| columns.get(*id).is_some());
         source_exists
@@ -190,6 +227,11 @@ impl<'a> UnboundSpec<'a> {
             a.source_ids == b.source_ids && a.transform == b.transform && a.name == b.name
         };
         self.fields.len() == spec.fields.len() && self.fields.iter().zip(&spec.fields).all(same)
+    }
+
+    /// The ids that the request itself gives to fields.
+    pub(crate) fn field_ids(&self) -> HashSet<i32> {
+        self.fields.iter().filter_map(|field| field.field_id).collect()
     }
 
     /// Before format version 3 a field has one source, in the member that older clients read.

@@ -1,6 +1,7 @@
 //! Schemas: kept as received, read into columns only when a rule asks for them.
 
 mod columns;
+mod defaults;
 mod evolution;
 mod fresh_ids;
 mod types;
@@ -11,11 +12,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub(crate) use columns::{Columns, Kind};
-pub(crate) use evolution::{check_evolution, check_format_version};
+pub(crate) use evolution::{NewestColumns, check_evolution, check_format_version};
 pub(crate) use fresh_ids::{FreshIds, with_fresh_ids};
 pub(crate) use types::{accepts, check_width};
 
-use super::json::{Checked, Object};
+use super::json::{self, Checked, Object};
 
 /// One schema of a table.
 #[derive(Debug)]
@@ -23,17 +24,15 @@ pub struct Schema {
     id: i32,
     raw: Box<RawValue>,
     columns: OnceLock<Columns>,
+    /// Of what makes two schemas the same; `None` where the schema cannot be read.
+    digest: OnceLock<Option<[u8; 32]>>,
 }
 
 impl Schema {
     /// Reads a schema of a document; one that has no id (format version 1) is schema 0.
     pub(crate) fn read(raw: &RawValue) -> Checked<Self> {
         match Object::parse(raw)?.optional("schema-id")? {
-            Some(id) => Ok(Self {
-                id,
-                raw: raw.to_owned(),
-                columns: OnceLock::new(),
-            }),
+            Some(id) => Ok(Self::unread(raw.to_owned(), id)),
             None => Self::with_id(raw, 0),
         }
     }
@@ -42,11 +41,16 @@ impl Schema {
     pub(crate) fn with_id(raw: &RawValue, id: i32) -> Checked<Self> {
         let raw = Object::parse(raw)?.without_null(&["identifier-field-ids"]);
         let raw = Object::parse(&raw)?.with(&[("schema-id", id.to_string())]);
-        Ok(Self {
+        Ok(Self::unread(raw, id))
+    }
+
+    fn unread(raw: Box<RawValue>, id: i32) -> Self {
+        Self {
             id,
             raw,
             columns: OnceLock::new(),
-        })
+            digest: OnceLock::new(),
+        }
     }
 
     pub fn id(&self) -> i32 {
@@ -69,11 +73,12 @@ impl Schema {
 
     /// Same columns, documentation, defaults and identifier fields; the schema's own id does not count.
     pub(crate) fn is_same_as(&self, other: &Self) -> bool {
-        let shaped_alike = match (self.columns(), other.columns()) {
-            (Ok(a), Ok(b)) => a.is_shaped_as(b),
-            _ => false,
-        };
-        shaped_alike && comparable(&self.raw).is_some_and(|a| Some(a) == comparable(&other.raw))
+        self.digest().is_some_and(|digest| Some(digest) == other.digest())
+    }
+
+    fn digest(&self) -> Option<&[u8; 32]> {
+        let digest = self.digest.get_or_init(|| comparable(&self.raw).map(json::digest));
+        digest.as_ref()
     }
 }
 

@@ -1,5 +1,7 @@
 //! Sort orders.
 
+use std::sync::Arc;
+
 use serde_json::value::RawValue;
 
 use super::json::{self, Checked, Flaw, Object};
@@ -135,6 +137,16 @@ impl SortOrder {
         }
         Ok(())
     }
+}
+
+/// Adds the order that sorts by nothing where it is the default and is not written down, as some writers leave it out.
+/// Returns whether it did.
+pub(crate) fn complete_orders(orders: &mut Vec<Arc<SortOrder>>, default_id: i32) -> bool {
+    let is_missing = default_id == UNSORTED_ID && orders.iter().all(|order| order.id != UNSORTED_ID);
+    if is_missing {
+        orders.insert(0, Arc::new(SortOrder::unsorted()));
+    }
+    is_missing
 }
 
 /// The edits that bring a field's direction and null order to the one spelling that every client reads.

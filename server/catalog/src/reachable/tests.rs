@@ -1,3 +1,4 @@
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use apache_avro::Codec;
@@ -260,6 +261,22 @@ async fn a_store_that_fails_leaves_the_metadata_for_the_next_run() {
     assert!(tree.purge().await.is_err());
     assert_eq!(tree.existing(&METADATA_FILES), METADATA_FILES);
     assert_eq!(tree.existing(&MANIFESTS), MANIFESTS);
+}
+
+#[tokio::test]
+async fn files_behind_a_link_that_leads_out_are_kept_and_the_purge_ends() {
+    let tree = Tree::new();
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::rename(tree.path("t/data"), outside.path().join("data")).unwrap();
+    std::fs::rename(tree.path("t/metadata/snap-1.avro"), outside.path().join("list")).unwrap();
+    symlink(outside.path().join("data"), tree.path("t/data")).unwrap();
+    symlink(outside.path().join("list"), tree.path("t/metadata/snap-1.avro")).unwrap();
+    let report = tree.purge().await.unwrap();
+    assert_eq!(tree.existing(&DATA_FILES), DATA_FILES);
+    assert!(outside.path().join("list").exists());
+    assert_eq!(tree.existing(&METADATA_FILES), [] as [&str; 0]);
+    // Besides the four of a plain purge: the list, and the data files, of which one is named three times.
+    assert_eq!((report.walked.outside, report.walked.unreadable), (4 + 1 + 5, 0));
 }
 
 #[tokio::test]

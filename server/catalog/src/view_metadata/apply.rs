@@ -150,7 +150,7 @@ impl Draft {
     fn same_schema(&self, raw: &RawValue) -> Result<Option<i32>> {
         let content = schema::content(raw)?;
         for known in &self.view.schemas {
-            if schema::content(known.raw())? == content {
+            if known.content()? == content {
                 return Ok(Some(known.id));
             }
         }

@@ -52,6 +52,11 @@ impl RawObject {
         self.put(name.to_owned(), value);
     }
 
+    pub fn set_raw(&mut self, name: &str, value: &(impl Serialize + ?Sized)) {
+        let value = to_raw_value(value).expect("strings and raw JSON always encode");
+        self.put(name.to_owned(), value);
+    }
+
     pub fn without(mut self, names: &[&str]) -> Self {
         self.members.retain(|(name, _)| !names.contains(&name.as_str()));
         self

@@ -1,12 +1,14 @@
 //! One schema of a view: its id over the raw JSON.
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::raw_object::{RawObject, without_nulls};
 use crate::error::{Error, Result};
+use crate::metadata::digest;
 
 const WHAT: &str = "view schema";
 
@@ -14,6 +16,7 @@ const WHAT: &str = "view schema";
 pub(super) struct ViewSchema {
     pub id: i32,
     raw: Box<RawValue>,
+    content: OnceLock<[u8; 32]>,
 }
 
 impl ViewSchema {
@@ -24,6 +27,7 @@ impl ViewSchema {
         Ok(Self {
             id: id.unwrap_or(0),
             raw: raw.to_owned(),
+            content: OnceLock::new(),
         })
     }
 
@@ -34,16 +38,25 @@ impl ViewSchema {
         Ok(Self {
             id,
             raw: schema.to_raw(),
+            content: OnceLock::new(),
         })
     }
 
     pub fn raw(&self) -> &RawValue {
         &self.raw
     }
+
+    /// See [`content`]; computed once.
+    pub fn content(&self) -> Result<[u8; 32]> {
+        match self.content.get() {
+            Some(known) => Ok(*known),
+            None => content(&self.raw).map(|content| *self.content.get_or_init(|| content)),
+        }
+    }
 }
 
-/// What makes two schemas the same: everything but the id, with the identifier fields as a set.
-pub(super) fn content(raw: &RawValue) -> Result<Value> {
+/// A digest of what makes two schemas the same: everything but the id, with the identifier fields as a set.
+pub(super) fn content(raw: &RawValue) -> Result<[u8; 32]> {
     let value: Value = serde_json::from_str(raw.get()).map_err(|error| Error::invalid(format!("{WHAT}: {error}")))?;
     let mut value = without_nulls(value);
     if let Value::Object(members) = &mut value {
@@ -59,7 +72,7 @@ pub(super) fn content(raw: &RawValue) -> Result<Value> {
             members.insert("identifier-field-ids".into(), identifiers.into_iter().collect());
         }
     }
-    Ok(value)
+    Ok(digest(value))
 }
 
 /// Checks the shape of a schema to be added: a struct, and for each column an id and a name of its own.

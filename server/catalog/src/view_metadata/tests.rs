@@ -248,6 +248,16 @@ mod creation {
     }
 
     #[test]
+    fn a_representation_is_stored_with_its_type_in_lower_case() {
+        let mut loud = version(1, 0, &[("Spark", "SELECT 1"), ("trino", "SELECT 1")]);
+        loud["representations"][0]["type"] = json!("SQL");
+        loud["representations"][0]["x"] = json!(1);
+        let stored = document(&new_view(&schema(&["a"]), &loud, &[]).unwrap());
+        loud["representations"][0]["type"] = json!("sql");
+        assert_eq!(stored["versions"][0]["representations"], loud["representations"]);
+    }
+
+    #[test]
     fn what_no_reader_could_use_is_refused() {
         let columns = schema(&["a"]);
         let spark = version(1, 0, &[("spark", "SELECT 1")]);
@@ -292,6 +302,25 @@ mod creation {
                 columns.clone(),
                 version(1, 0, &[("trino", "SELECT 1"), ("TriNo", "SELECT 2")]),
                 "Invalid view version: Cannot add multiple queries for dialect trino",
+            ),
+            (
+                columns.clone(),
+                with(&spark, "representations", json!([["sql", "SELECT 1", "spark"]])),
+                "view representation: invalid type: sequence, expected a JSON object",
+            ),
+            (
+                columns.clone(),
+                with(
+                    &spark,
+                    "representations",
+                    json!([{"sql": "SELECT 1", "dialect": "spark"}]),
+                ),
+                "view representation: 'type' is missing",
+            ),
+            (
+                columns.clone(),
+                with(&spark, "representations", json!([{"type": "plan", "plan": "AAE="}])),
+                "a representation of type 'plan' cannot be added",
             ),
         ];
         for (schema, version, message) in cases {
@@ -643,8 +672,12 @@ mod history {
 mod requirements {
     use super::*;
 
+    fn read(requirement: Value) -> serde_json::Result<ViewRequirement> {
+        serde_json::from_str(&requirement.to_string())
+    }
+
     fn requires(uuid: &str) -> ViewRequirement {
-        serde_json::from_value(json!({"type": "assert-view-uuid", "uuid": uuid})).unwrap()
+        read(json!({"type": "assert-view-uuid", "uuid": uuid})).unwrap()
     }
 
     #[test]
@@ -664,7 +697,14 @@ mod requirements {
 
     #[test]
     fn a_requirement_of_tables_is_not_known() {
-        assert!(serde_json::from_value::<ViewRequirement>(json!({"type": "assert-create"})).is_err());
+        let error = read(json!({"type": "assert-create"})).unwrap_err();
+        assert!(error.to_string().contains("'assert-create' is not known"), "{error}");
+    }
+
+    #[test]
+    fn the_type_is_read_in_any_case() {
+        let loud = read(json!({"type": "ASSERT-VIEW-UUID", "uuid": UUID})).unwrap();
+        assert_eq!(loud, requires(UUID));
     }
 }
 

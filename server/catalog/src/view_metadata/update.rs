@@ -72,13 +72,25 @@ impl<'de> Deserialize<'de> for ViewUpdate {
 }
 
 /// What must hold of the view for a commit to be applied.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(tag = "type", rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ViewRequirement {
     AssertViewUuid { uuid: String },
 }
 
 impl ViewRequirement {
+    fn parse(json: &RawValue) -> Result<Self> {
+        let requirement = RawObject::from_raw("view requirement", json)?;
+        let kind: String = requirement.get("type")?;
+        match kind.to_ascii_lowercase().as_str() {
+            "assert-view-uuid" => Ok(Self::AssertViewUuid {
+                uuid: requirement.get("uuid")?,
+            }),
+            _ => Err(Error::invalid(format!(
+                "view requirement: type '{kind}' is not known for views"
+            ))),
+        }
+    }
+
     /// Fails with `CommitFailed` when the requirement does not hold.
     pub fn check(&self, view: &ViewMetadata) -> Result<()> {
         let Self::AssertViewUuid { uuid } = self;
@@ -89,5 +101,12 @@ impl ViewRequirement {
         Err(Error::conflict(format!(
             "Requirement failed: view UUID does not match: expected {actual} != {uuid}"
         )))
+    }
+}
+
+impl<'de> Deserialize<'de> for ViewRequirement {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let json = Box::<RawValue>::deserialize(deserializer)?;
+        Self::parse(&json).map_err(D::Error::custom)
     }
 }

@@ -1,13 +1,14 @@
 //! One version of a view and one entry of its version log, each a small head over the raw JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
-use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::raw_object::{RawObject, without_nulls};
 use crate::error::{Error, Kind, Result};
+use crate::metadata::digest;
 
 const WHAT: &str = "view version";
 
@@ -19,13 +20,14 @@ pub(super) struct ViewVersion {
     representations: usize,
     /// The dialect of each SQL representation, in lower case and in order.
     dialects: Vec<String>,
+    /// The first representation of a kind that readers do not know.
+    unknown_kind: Option<String>,
     raw: Box<RawValue>,
+    content: OnceLock<[u8; 32]>,
 }
 
 /// A representation as far as the rules ask; of kinds other than `sql` nothing is known.
-#[derive(Deserialize)]
 struct Representation {
-    #[serde(rename = "type")]
     kind: String,
     sql: Option<String>,
     dialect: Option<String>,
@@ -42,6 +44,16 @@ impl ViewVersion {
         if version.get::<Option<i64>>("timestamp-ms")?.is_none() {
             version.set("timestamp-ms", now_ms);
         }
+        let given: Vec<Box<RawValue>> = version.get("representations")?;
+        let normal: Vec<_> = given.iter().map(|raw| in_lower_case(raw)).collect::<Result<_>>()?;
+        if normal.iter().any(Option::is_some) {
+            let all: Vec<_> = normal
+                .into_iter()
+                .zip(given)
+                .map(|(new, old)| new.unwrap_or(old))
+                .collect();
+            version.set_raw("representations", &all);
+        }
         Ok(version)
     }
 
@@ -53,7 +65,12 @@ impl ViewVersion {
         version.get::<BTreeMap<String, String>>("summary")?;
         version.get::<Option<String>>("default-catalog")?;
         version.get::<Vec<String>>("default-namespace")?;
-        let representations: Vec<Representation> = version.get("representations")?;
+        let representations: Vec<Box<RawValue>> = version.get("representations")?;
+        let representations: Vec<Representation> = representations
+            .iter()
+            .map(|raw| Representation::read(&representation(raw)?))
+            .collect::<Result<_>>()?;
+        let unknown = representations.iter().find(|representation| !representation.is_sql());
         let dialects = representations
             .iter()
             .map(Representation::sql_dialect)
@@ -64,7 +81,9 @@ impl ViewVersion {
             timestamp_ms: version.get("timestamp-ms")?,
             representations: representations.len(),
             dialects: dialects.into_iter().flatten().collect(),
+            unknown_kind: unknown.map(|representation| representation.kind.clone()),
             raw,
+            content: OnceLock::new(),
         })
     }
 
@@ -81,8 +100,11 @@ impl ViewVersion {
         size_of::<Self>() + self.raw.get().len() + dialects
     }
 
-    /// What makes two versions the same to a reader: everything but the id and the time.
-    pub fn content(&self) -> Result<Value> {
+    /// A digest of what makes two versions the same to a reader: everything but the id and the time. Computed once.
+    pub fn content(&self) -> Result<[u8; 32]> {
+        if let Some(known) = self.content.get() {
+            return Ok(*known);
+        }
         let value: Value =
             serde_json::from_str(self.raw.get()).map_err(|error| Error::invalid(format!("{WHAT}: {error}")))?;
         let mut value = without_nulls(value);
@@ -90,7 +112,7 @@ impl ViewVersion {
             members.remove("version-id");
             members.remove("timestamp-ms");
         }
-        Ok(value)
+        Ok(*self.content.get_or_init(|| digest(value)))
     }
 
     /// Checks what a version must hold to be added: something to read, and one query at most for each dialect.
@@ -98,6 +120,11 @@ impl ViewVersion {
         if self.representations == 0 {
             return Err(Error::invalid(format!(
                 "{WHAT}: 'representations' must hold at least one query"
+            )));
+        }
+        if let Some(kind) = &self.unknown_kind {
+            return Err(Error::invalid(format!(
+                "{WHAT}: a representation of type '{kind}' cannot be added: the view format has 'sql' alone"
             )));
         }
         let mut seen = BTreeSet::new();
@@ -122,10 +149,38 @@ impl ViewVersion {
     }
 }
 
+fn representation(raw: &RawValue) -> Result<RawObject> {
+    RawObject::from_raw("view representation", raw)
+}
+
+/// The representation with its type in the one spelling that every reader knows; `None` where it is so already.
+fn in_lower_case(raw: &RawValue) -> Result<Option<Box<RawValue>>> {
+    let mut object = representation(raw)?;
+    let kind = Representation::read(&object)?.kind;
+    let lower = kind.to_ascii_lowercase();
+    if lower == kind {
+        return Ok(None);
+    }
+    object.set_raw("type", &lower);
+    Ok(Some(object.to_raw()))
+}
+
 impl Representation {
+    fn read(object: &RawObject) -> Result<Self> {
+        Ok(Self {
+            kind: object.get("type")?,
+            sql: object.get("sql")?,
+            dialect: object.get("dialect")?,
+        })
+    }
+
+    fn is_sql(&self) -> bool {
+        self.kind.eq_ignore_ascii_case("sql")
+    }
+
     /// The dialect in lower case; `None` for kinds other than `sql`.
     fn sql_dialect(&self) -> Result<Option<String>> {
-        if !self.kind.eq_ignore_ascii_case("sql") {
+        if !self.is_sql() {
             return Ok(None);
         }
         match (&self.sql, &self.dialect) {

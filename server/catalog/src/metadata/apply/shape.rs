@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::Draft;
 use crate::error::{Error, Result};
 use crate::metadata::partition::{FIRST_FIELD_ID, UnboundField, UnboundSpec, no_id_left};
-use crate::metadata::schema::{Columns, check_evolution, check_format_version};
+use crate::metadata::schema::{Columns, NewestColumns, check_evolution, check_format_version};
 use crate::metadata::sort_order::UNSORTED_ID;
 use crate::metadata::{Checked, Flaw, PartitionSpec, Schema, SortOrder};
 
@@ -31,8 +31,11 @@ impl Draft {
             None => {
                 self.check_new_schema(columns).map_err(under_schema)?;
                 let next = next_id(self.table.schemas().map(Schema::id), 0, "schema")?;
-                let schema = Schema::with_id(raw, next).map_err(under_schema)?;
-                self.table.schemas.push(Arc::new(schema));
+                let schema = Arc::new(Schema::with_id(raw, next).map_err(under_schema)?);
+                if let Some(newest) = &mut self.newest_columns {
+                    newest.add(&schema);
+                }
+                self.table.schemas.push(schema);
                 self.changed = true;
                 next
             }
@@ -46,18 +49,21 @@ impl Draft {
     }
 
     /// A table without current data may reuse its field ids for other types: that is how engines replace tables.
-    fn check_new_schema(&self, columns: &Columns) -> Checked<()> {
+    fn check_new_schema(&mut self, columns: &Columns) -> Checked<()> {
         columns.check_identifiers()?;
-        let earlier = self.table.schemas.iter();
-        columns.check_new(earlier.filter_map(|schema| schema.columns().ok()))?;
-        if self.table.current_snapshot_id.is_none() {
+        let table = &self.table;
+        let newest = self
+            .newest_columns
+            .get_or_insert_with(|| NewestColumns::of(&table.schemas));
+        let current = table.schema(table.current_schema_id);
+        let current = current.and_then(|schema| schema.columns().ok());
+        // The current schema speaks first: a revert may have made it older than others.
+        let before = |id| current.and_then(|current| current.get(id)).or_else(|| newest.get(id));
+        columns.check_new(before)?;
+        if table.current_snapshot_id.is_none() {
             return Ok(());
         }
-        let current = self.table.current_schema_id;
-        // The current schema speaks last: a revert may have made it older than others.
-        let earlier = self.table.schemas.iter().filter(|schema| schema.id() != current);
-        let earlier = earlier.chain(self.table.schemas.iter().filter(|schema| schema.id() == current));
-        check_evolution(columns, earlier.map(|schema| &**schema), self.table.format_version)
+        check_evolution(columns, before, table.format_version)
     }
 
     pub(super) fn set_current_schema(&mut self, schema_id: i32) -> Result<()> {
@@ -90,7 +96,10 @@ impl Draft {
         self.table
             .schemas
             .retain(|schema| needed.contains(&schema.id()) || !schema_ids.contains(&schema.id()));
-        self.changed |= self.table.schemas.len() != before;
+        if self.table.schemas.len() != before {
+            self.newest_columns = None;
+            self.changed = true;
+        }
         Ok(())
     }
 
@@ -124,13 +133,12 @@ impl Draft {
             let mut in_order = FIRST_FIELD_ID..=i32::MAX;
             return unbound.bind(id, |_| in_order.next().ok_or_else(no_id_left));
         }
-        let mut last = self.table.last_partition_id.max(FIRST_FIELD_ID - 1);
-        unbound.bind(id, |field| {
-            if let Some(known) = self.field_id_of(field) {
-                return Ok(known);
-            }
-            last = last.checked_add(1).ok_or_else(no_id_left)?;
-            Ok(last)
+        let asked = unbound.field_ids();
+        let last = self.table.last_partition_id.max(FIRST_FIELD_ID - 1);
+        let mut free = (last..=i32::MAX).skip(1).filter(|id| !asked.contains(id));
+        unbound.bind(id, |field| match self.field_id_of(field) {
+            Some(known) if !asked.contains(&known) => Ok(known),
+            _ => free.next().ok_or_else(no_id_left),
         })
     }
 
@@ -144,10 +152,12 @@ impl Draft {
         let columns = self.current_columns()?;
         spec.check_fields(columns)?;
         spec.check_sources(columns)?;
-        if self.table.format_version == 1 && !spec.has_sequential_ids() {
-            return Err(Flaw::new("v1 requires partition field ids in order from 1000"));
+        match self.table.format_version {
+            1 if !spec.has_sequential_ids() => Err(Flaw::new("v1 requires partition field ids in order from 1000")),
+            // There a place in the order is an id, so that fields of several specs share it.
+            1 => Ok(()),
+            _ => spec.check_meanings(self.table.specs().flat_map(PartitionSpec::fields)),
         }
-        Ok(())
     }
 
     pub(super) fn set_default_spec(&mut self, spec_id: i32) -> Result<()> {

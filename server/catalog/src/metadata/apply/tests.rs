@@ -3,7 +3,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::error::Kind;
-use crate::metadata::{NewTable, create};
+use crate::metadata::{NewTable, SortOrder, create};
 
 const NOW_MS: i64 = 1_700_000_000_000;
 
@@ -941,4 +941,141 @@ fn a_table_without_uuid_gets_its_own_with_the_next_commit() {
         refused(&base, json!([{"action": "assign-uuid", "uuid": Uuid::from_u128(9)}])).0,
         Kind::Invalid
     );
+}
+
+#[test]
+fn a_staged_table_that_adds_an_order_and_does_not_choose_it_is_unsorted() {
+    let order = json!({"order-id": 1, "fields":
+        [{"source-id": 1, "transform": "identity", "direction": "asc", "null-order": "nulls-first"}]});
+    let mut list = vec![
+        json!({"action": "assign-uuid", "uuid": Uuid::from_u128(5)}),
+        add_schema(json!([field(1, "id", "long")])),
+        set_schema(-1),
+        json!({"action": "set-location", "location": "s3://b/new"}),
+        json!({"action": "add-sort-order", "sort-order": order}),
+    ];
+    for (choice, default, ids) in [(None, 0, vec![0, 1]), (Some(-1), 1, vec![1])] {
+        list.extend(choice.map(|id| json!({"action": "set-default-sort-order", "sort-order-id": id})));
+        let table = assemble(&updates(list.clone().into()), NOW_MS).unwrap();
+        assert_eq!(table.default_sort_order_id(), default);
+        assert_eq!(table.sort_orders().map(SortOrder::id).collect::<Vec<_>>(), ids);
+    }
+}
+
+#[test]
+fn a_partition_field_id_keeps_its_meaning() {
+    let partition = |source: i32, id: Option<i32>, name: &str, transform: &str| match id {
+        Some(id) => json!({"source-id": source, "field-id": id, "name": name, "transform": transform}),
+        None => json!({"source-id": source, "name": name, "transform": transform}),
+    };
+    let base = applied(
+        &table(2),
+        json!([add_spec(json!([partition(3, Some(1000), "s", "identity")]))]),
+    );
+    for (field, is_taken) in [
+        (partition(3, Some(1000), "renamed", "identity"), true),
+        (partition(3, Some(1000), "renamed", "Identity"), true),
+        (partition(3, Some(1000), "s", "void"), true),
+        (partition(3, Some(1005), "s2", "bucket[9]"), true),
+        (partition(3, Some(1000), "x", "bucket[9]"), false),
+        (partition(2, Some(1000), "d", "day"), false),
+        (partition(1, Some(1000), "id", "void"), false),
+    ] {
+        let result = try_apply(&base, json!([add_spec(json!([field.clone()]))]));
+        assert_eq!(result.is_ok(), is_taken, "{field}");
+    }
+    let (_, text) = refused(&base, json!([add_spec(json!([partition(2, Some(1000), "d", "day")]))]));
+    assert!(
+        text.contains("partition field id 1000 of d belongs to s (identity of another spec)"),
+        "{text}"
+    );
+
+    let several = altered(
+        &applied(&base, json!([add_spec(json!([partition(3, None, "b", "bucket[4]")]))])),
+        &[("/partition-specs/2/fields/0/field-id", 1000.into())],
+    );
+    let both = [
+        partition(3, Some(1000), "b2", "bucket[4]"),
+        partition(3, Some(1000), "s2", "identity"),
+    ];
+    for field in both {
+        assert!(
+            try_apply(&several, json!([add_spec(json!([field.clone()]))])).is_ok(),
+            "{field}"
+        );
+    }
+}
+
+#[test]
+fn an_id_that_the_request_uses_is_not_handed_out() {
+    let asked = json!({"source-id": 2, "field-id": 1000, "name": "d", "transform": "day"});
+    let more = json!({"source-id": 1, "field-id": 1002, "name": "b", "transform": "bucket[4]"});
+    let without = |name: &str, transform: &str| json!({"source-id": 3, "name": name, "transform": transform});
+    let fields = json!([without("s", "identity"), asked, without("t", "truncate[2]"), more]);
+    let table = applied(&table(2), json!([add_spec(fields)]));
+    let ids: Vec<_> = table.spec(1).unwrap().fields().iter().map(|f| f.field_id).collect();
+    assert_eq!((ids, table.last_partition_id()), (vec![1001, 1000, 1003, 1002], 1003));
+}
+
+#[test]
+fn old_rows_keep_the_default_that_they_have() {
+    let with = |members: Value| {
+        let mut column = field(3, "s", "string");
+        column
+            .as_object_mut()
+            .unwrap()
+            .extend(members.as_object().unwrap().clone());
+        json!([
+            add_schema(json!([field(1, "id", "long"), field(2, "ts", "timestamp"), column])),
+            set_schema(-1)
+        ])
+    };
+    let v3 = json!([{"action": "upgrade-format-version", "format-version": 3}]);
+    let base = applied(&history(1), v3.clone());
+    assert!(try_apply(&base, with(json!({"write-default": "x"}))).is_ok());
+    let (kind, text) = refused(&base, with(json!({"initial-default": "x"})));
+    assert!(
+        kind == Kind::Invalid && text.contains("cannot change the initial-default of column s (field id 3)"),
+        "{text}"
+    );
+    let empty = applied(&table(2), v3);
+    assert!(
+        try_apply(&empty, with(json!({"initial-default": "x"}))).is_ok(),
+        "there are no rows"
+    );
+    let (_, text) = refused(&empty, with(json!({"initial-default": 5})));
+    assert!(text.contains("initial-default is not a value of type string"), "{text}");
+}
+
+#[test]
+fn one_commit_adds_so_many_schemas_specs_and_orders_and_no_more() {
+    let schema = |id: i32| add_schema(json!([field(1, "id", "long"), field(id + 4, "n", "int")]));
+    let mut list: Vec<Value> = (0..1000).map(schema).collect();
+    assert_eq!(applied(&history(1), list.clone().into()).schemas().len(), 1001);
+    list.push(add_spec(
+        json!([{"source-id": 1, "name": "b", "transform": "bucket[4]"}]),
+    ));
+    let (kind, text) = refused(&table(2), list.clone().into());
+    assert!(kind == Kind::Invalid && text.contains("1001 add schemas"), "{text}");
+    assert!(
+        assemble(&updates(list.into()), NOW_MS)
+            .unwrap_err()
+            .message()
+            .contains("1001 add schemas")
+    );
+}
+
+#[test]
+fn a_schema_that_went_in_the_same_commit_binds_no_more() {
+    let list = json!([
+        add_schema(json!([field(1, "id", "long"), field(4, "n", "int")])),
+        add_schema(json!([field(1, "id", "long"), field(5, "m", "int")])),
+        {"action": "remove-schemas", "schema-ids": [1]},
+        add_schema(json!([field(1, "id", "long"), field(4, "n", "string")]))]);
+    assert_eq!(applied(&history(1), list).last_column_id(), 5);
+    let kept = json!([
+        add_schema(json!([field(1, "id", "long"), field(4, "n", "int")])),
+        add_schema(json!([field(1, "id", "long"), field(4, "n", "string")]))
+    ]);
+    assert_eq!(refused(&history(1), kept).0, Kind::Invalid);
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::value::RawValue;
 
-use super::types;
+use super::{defaults, types};
 use crate::metadata::json::{self, Checked, Flaw, Object};
 
 /// Nested types beyond this depth are refused; no engine writes them.
@@ -83,15 +83,6 @@ impl Columns {
         self.by_id.last_key_value().map_or(0, |(id, _)| *id)
     }
 
-    /// Same ids, names, kinds and places; what else may differ is for a closer look.
-    pub(crate) fn is_shaped_as(&self, other: &Self) -> bool {
-        let key = |column: &Column| (column.required, column.parent_id);
-        let same = |((a_id, a), (b_id, b)): ((i32, &Column), (i32, &Column))| {
-            a_id == b_id && key(a) == key(b) && a.kind == b.kind && a.name == b.name
-        };
-        self.by_id.len() == other.by_id.len() && self.iter().zip(other.iter()).all(same)
-    }
-
     /// The columns around this one, the innermost first.
     pub(crate) fn parents(&self, id: i32) -> impl Iterator<Item = &Column> {
         let parent = |column: &Column| column.parent_id.and_then(|id| self.get(id));
@@ -110,11 +101,10 @@ impl Columns {
         Ok(())
     }
 
-    /// For a schema that is to be added: clients can read it. What an earlier schema has already may stay.
-    pub(crate) fn check_new<'a>(&self, earlier: impl Iterator<Item = &'a Self> + Clone) -> Checked<()> {
+    /// For a schema that is to be added: clients can read it. A column that was so `before` may stay.
+    pub(crate) fn check_new<'a>(&self, before: impl Fn(i32) -> Option<&'a Column>) -> Checked<()> {
         self.check_readable(|id, column| {
-            let mut before = earlier.clone().filter_map(|columns| columns.get(id));
-            before.any(|old| old.kind == column.kind && old.unfit == column.unfit)
+            before(id).is_some_and(|old| old.kind == column.kind && old.unfit == column.unfit)
         })
     }
 
@@ -166,13 +156,14 @@ impl Columns {
         let name: String = field.required("name")?;
         let id = field.required("id")?;
         let required = field.required("required")?;
-        let initial_default = field.get("initial-default").map(|raw| raw.get().to_owned());
+        let default = |key: &str| field.get(key).map(|raw| raw.get().to_owned());
         let doc = field.optional::<String>("doc");
         let new = NewColumn {
             id,
             name,
             required,
-            initial_default,
+            initial_default: default("initial-default"),
+            write_default: default("write-default"),
             unfit: doc.err().map(|_| "doc must be a string".to_owned()),
         };
         self.read_type(field.required_raw("type")?, new, place)
@@ -189,9 +180,7 @@ impl Columns {
         let kind = match &nested {
             None => {
                 let name: String = json::decode(type_)?;
-                if !types::is_of_the_format(&name) {
-                    new.unfit.get_or_insert_with(|| format!("unknown type '{name}'"));
-                }
+                new.unfit = new.unfit.take().or_else(|| new.misfit(&name));
                 Kind::Primitive(types::normal(&name))
             }
             Some(object) => match object.required::<String>("type")?.as_str() {
@@ -222,6 +211,7 @@ impl Columns {
             name: part.to_owned(),
             required,
             initial_default: None,
+            write_default: None,
             unfit: None,
         };
         self.read_type(object.required_raw(part)?, new, place)
@@ -238,6 +228,7 @@ impl Columns {
             required,
             initial_default,
             mut unfit,
+            ..
         } = new;
         if !(0..=FIELD_ID_MAX).contains(&id) {
             unfit.get_or_insert_with(|| format!("field id {id} is not between 0 and {FIELD_ID_MAX}"));
@@ -278,7 +269,28 @@ struct NewColumn {
     name: String,
     required: bool,
     initial_default: Option<String>,
+    write_default: Option<String>,
     unfit: Option<String>,
+}
+
+impl NewColumn {
+    /// Why clients cannot read it as a column of the primitive type.
+    fn misfit(&self, type_: &str) -> Option<String> {
+        if !types::is_of_the_format(type_) {
+            return Some(format!("unknown type '{type_}'"));
+        }
+        if type_ == "unknown" && self.required {
+            return Some("a column of type unknown cannot be required".to_owned());
+        }
+        let defaults = [
+            ("initial-default", &self.initial_default),
+            ("write-default", &self.write_default),
+        ];
+        defaults.into_iter().find_map(|(key, default)| {
+            let is_value = defaults::is_value(type_, default.as_deref()?);
+            (!is_value).then(|| format!("{key} is not a value of type {type_}"))
+        })
+    }
 }
 
 /// Where in the schema a column lies.
@@ -397,15 +409,27 @@ mod tests {
                 r#","id":2,"name":"l","type":{"type":"list","element-id":3,"element-required":true,"element":"fixed[-1]"}"#,
                 "fields: column l.element: unknown type 'fixed[-1]'",
             ),
+            (
+                r#","id":2,"name":"l","type":{"type":"list","element-id":3,"element-required":true,"element":"unknown"}"#,
+                "fields: column l.element: a column of type unknown cannot be required",
+            ),
+            (
+                r#","id":2,"name":"b","type":"int","initial-default":"x""#,
+                "fields: column b: initial-default is not a value of type int",
+            ),
+            (
+                r#","id":2,"name":"b","type":"decimal(9,2)","initial-default":"1.25","write-default":"1.255""#,
+                "fields: column b: write-default is not a value of type decimal(9,2)",
+            ),
         ] {
             let (old, new) = (columns("[]").unwrap(), columns(&field(members)).unwrap());
-            let flaw = new.check_new([&old].into_iter()).unwrap_err();
+            let flaw = new.check_new(|id| old.get(id)).unwrap_err();
             assert_eq!(crate::error::Error::from(flaw).message(), problem);
-            assert_eq!(new.check_new([&old, &new].into_iter()), Ok(()), "{members}");
+            assert_eq!(new.check_new(|id| new.get(id)), Ok(()), "{members}");
         }
         for root in ["", r#""type":"list","#] {
             let root = Columns::read(&json::raw(format!(r#"{{{root}"fields":[]}}"#))).unwrap();
-            assert!(root.check_new(std::iter::empty()).is_err());
+            assert!(root.check_new(|_| None).is_err());
         }
     }
 

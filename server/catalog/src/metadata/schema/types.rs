@@ -139,15 +139,15 @@ pub(super) fn is_known(name: &str) -> bool {
 }
 
 /// The name without its arguments: `fixed[16]` is `fixed`.
-fn base(name: &str) -> &str {
+pub(super) fn base(name: &str) -> &str {
     name.split(['(', '[']).next().unwrap_or(name)
 }
 
-fn argument(name: &str) -> Option<&str> {
+pub(super) fn argument(name: &str) -> Option<&str> {
     name.split_once(['(', '['])?.1.strip_suffix([')', ']'])
 }
 
-fn decimal(name: &str) -> Option<(u32, u32)> {
+pub(super) fn decimal(name: &str) -> Option<(u32, u32)> {
     let (precision, scale) = argument(name).filter(|_| base(name) == "decimal")?.split_once(',')?;
     Some((precision.trim().parse().ok()?, scale.trim().parse().ok()?))
 }
