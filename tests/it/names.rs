@@ -12,6 +12,7 @@ on_both_stores! {
     a_parent_is_found_in_every_spelling,
     names_differ_by_case,
     a_name_that_cannot_be_made_is_not_there,
+    a_dot_segment_cannot_be_made_a_name,
 }
 
 async fn a_space_may_be_sent_as_a_plus(server: &TestServer) {
@@ -161,4 +162,43 @@ async fn a_name_that_cannot_be_made_is_not_there(server: &TestServer) {
             .await
             .refused(400, "BadRequestException");
     }
+}
+
+/// Clients fold `.` and `..` out of paths, encoded or not: what had such a name could never be asked for.
+async fn a_dot_segment_cannot_be_made_a_name(server: &TestServer) {
+    server.create_namespace(&["n"]).await;
+    let made = server.create_table("n", "t").await;
+    let version = json!({"version-id": 1, "timestamp-ms": 1_700_000_000_000_i64, "schema-id": 0, "summary": {},
+        "default-namespace": ["n"], "representations": [{"type": "sql", "sql": "select 1", "dialect": "spark"}]});
+    let ident = |name: &str| json!({"namespace": ["n"], "name": name});
+    for name in [".", ".."] {
+        let first = json!({"identifier": ident(name), "requirements": [{"type": "assert-create"}], "updates": []});
+        for (path, body) in [
+            ("/namespaces", json!({"namespace": [name]})),
+            ("/namespaces", json!({"namespace": ["n", name]})),
+            ("/namespaces/n/tables", json!({"name": name, "schema": schema()})),
+            (
+                "/namespaces/n/tables",
+                json!({"name": name, "schema": schema(), "stage-create": true}),
+            ),
+            (
+                "/namespaces/n/register",
+                json!({"name": name, "metadata-location": made["metadata-location"]}),
+            ),
+            (
+                "/tables/rename",
+                json!({"source": ident("t"), "destination": ident(name)}),
+            ),
+            ("/transactions/commit", json!({"table-changes": [first]})),
+            (
+                "/namespaces/n/views",
+                json!({"name": name, "schema": schema(), "view-version": version}),
+            ),
+        ] {
+            server.post(path, body).await.refused(400, "BadRequestException");
+        }
+    }
+    assert_eq!(server.get("/namespaces").await.json()["namespaces"], json!([["n"]]));
+    server.delete("/namespaces/n/tables/t").await.expect(204);
+    server.delete("/namespaces/n").await.expect(204);
 }

@@ -98,7 +98,9 @@ async fn what_is_too_much_is_turned_away_untouched() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert!(turned_away);
-    server.get("/health/live").await.expect(200);
+    for path in ["/health/live", "/health/ready", "/metrics", "/openapi.yaml"] {
+        server.get(path).await.expect(200);
+    }
     assert!(other_half(begun).await.starts_with("HTTP/1.1 200"));
     server.get("/namespaces").await.expect(200);
     server.end().await;
@@ -114,6 +116,46 @@ async fn a_body_that_does_not_come_is_not_waited_for() {
         answer.starts_with("HTTP/1.1 408") && answer.contains("RequestTimeoutException"),
         "{answer}"
     );
+    server.end().await;
+}
+
+async fn connection(server: &TestServer) -> TcpStream {
+    TcpStream::connect(server.base.trim_start_matches("http://"))
+        .await
+        .unwrap()
+}
+
+/// What both versions of HTTP may begin with, and nothing at all, tell of no version yet.
+#[tokio::test]
+async fn a_client_that_does_not_say_its_version_is_not_waited_for() {
+    let server = TestServer::with(|config| config.server.header_timeout_ms = 50).await;
+    for said in ["", "P", "PRI * HTTP/2.0\r\n", "POST /v1/config HTTP"] {
+        let mut begun = connection(&server).await;
+        begun.write_all(said.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        begun.read_to_string(&mut answer).await.unwrap();
+        assert!(
+            answer.is_empty() || answer.starts_with("HTTP/1.1 408"),
+            "{said}: {answer}"
+        );
+    }
+    server.end().await;
+}
+
+#[tokio::test]
+async fn http_2_is_spoken_to_those_who_begin_with_it() {
+    let server = TestServer::on_sqlite().await;
+    let mut begun = connection(&server).await;
+    begun.set_nodelay(true).unwrap();
+    const SETTINGS: u8 = 4;
+    let empty_settings = [0, 0, 0, SETTINGS, 0, 0, 0, 0, 0];
+    for part in [&b"PRI * HT"[..], b"TP/2.0\r\n\r\nSM\r\n\r\n", &empty_settings] {
+        begun.write_all(part).await.unwrap();
+    }
+    let mut head = [0; 9];
+    begun.read_exact(&mut head).await.unwrap();
+    assert_eq!(head[3], SETTINGS);
+    drop(begun);
     server.end().await;
 }
 

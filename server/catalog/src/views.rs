@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::commits::store::{PointerChange, Target};
@@ -41,9 +41,13 @@ pub struct RegisterView {
 /// A commit to a view.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ReplaceView {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "none_where_null")]
     pub requirements: Vec<ViewRequirement>,
     pub updates: Vec<ViewUpdate>,
+}
+
+fn none_where_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ViewRequirement>, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 impl ReplaceView {

@@ -22,6 +22,7 @@ use crate::config::{CommitConfig, LimitsConfig};
 pub mod answer;
 pub mod document;
 pub mod edge;
+pub mod encoding;
 pub mod error;
 pub mod iceberg;
 pub mod json;
@@ -155,6 +156,7 @@ pub fn router(api: Api) -> Router {
         // Gives every failure from below its body: routes, limits, panics and handlers alike.
         .layer(from_fn(edge::answer_failures))
         .layer(CatchPanicLayer::custom(edge::answer_panic))
+        .layer(from_fn(encoding::settle))
         // Last, so that the limits of bodies count what is unpacked. It reads nothing before a handler does.
         .layer(RequestDecompressionLayer::new().pass_through_unaccepted(true));
     catalog

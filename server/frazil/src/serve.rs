@@ -1,6 +1,7 @@
 //! The process while it serves: it accepts connections, and ends without cutting off what it has begun.
 
 use std::convert::Infallible;
+use std::io::{Cursor, Result};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncReadExt, join};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -24,6 +26,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Streams that one HTTP/2 connection may have at a time.
 const STREAMS_MAX: u32 = 250;
+
+/// What every HTTP/2 connection begins with, and no other.
+const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Serves until `end` is cancelled, then until what was begun is done, or for [`ServerConfig::drain_timeout_ms`].
 pub async fn serve(listener: TcpListener, router: Router, config: &ServerConfig, end: CancellationToken) {
@@ -83,20 +88,21 @@ struct Server {
 }
 
 impl Server {
-    async fn answer(&self, stream: TcpStream) {
-        // A client that connects and says nothing holds its place no longer than one that says half a head.
-        if !matches!(timeout(self.header_timeout, stream.readable()).await, Ok(Ok(()))) {
+    async fn answer(&self, mut stream: TcpStream) {
+        // Until the version is known no time-out of a version is at work: a client that says nothing, or too little for
+        // that, holds its place no longer than one that says half a head.
+        let Ok(Ok(opening)) = timeout(self.header_timeout, opening(&mut stream)).await else {
             return;
-        }
+        };
         let _ = stream.set_nodelay(true);
         let mut router = self.router.clone();
         let service = tower::service_fn(move |request: hyper::Request<Incoming>| {
             let answer = router.call(request.map(Body::new));
             async move { Ok::<_, Infallible>(answer.await.unwrap_or_else(|never| match never {})) }
         });
-        let connection = self
-            .builder
-            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+        let (rest, answers) = stream.into_split();
+        let io = TokioIo::new(join(Cursor::new(opening).chain(rest), answers));
+        let connection = self.builder.serve_connection(io, TowerToHyperService::new(service));
         tokio::pin!(connection);
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
@@ -109,6 +115,17 @@ impl Server {
             tracing::debug!(error, "a connection ended early");
         }
     }
+}
+
+/// What a client says first, up to where it is certain which version of HTTP it speaks.
+async fn opening(stream: &mut TcpStream) -> Result<Vec<u8>> {
+    let mut said = Vec::with_capacity(HTTP2_PREFACE.len());
+    while said.len() < HTTP2_PREFACE.len() && HTTP2_PREFACE.starts_with(&said) {
+        if stream.read_buf(&mut said).await? == 0 {
+            break;
+        }
+    }
+    Ok(said)
 }
 
 fn builder(config: &ServerConfig) -> Builder<TokioExecutor> {

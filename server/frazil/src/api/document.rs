@@ -27,11 +27,14 @@ const ANYWHERE: [(&str, &str); 5] = [
     ("503", "The server cannot answer now; nothing was changed"),
 ];
 
-/// What an operation with a body may answer besides.
+/// What an operation may answer besides that waits for a body, if only to pass over it.
 const WITH_BODY: [(&str, &str); 2] = [
     ("408", "The body did not arrive in time"),
     ("413", "The body is larger than this operation takes"),
 ];
+
+/// What an operation may answer besides that reads its body.
+const OF_CONTENT: [(&str, &str); 1] = [("415", "The body has a Content-Encoding other than gzip")];
 
 /// What a change may answer besides.
 const OF_CHANGES: [(&str, &str); 2] = [
@@ -136,6 +139,9 @@ fn complete(method: &str, path: &str, operation: &mut Operation) {
     let mut answers = ANYWHERE.to_vec();
     if changes {
         answers.extend(WITH_BODY.into_iter().chain(OF_CHANGES));
+    }
+    if operation.request_body.is_some() {
+        answers.extend(OF_CONTENT);
     }
     for (status, why) in answers {
         let told = operation.responses.responses.entry(status.to_owned());

@@ -10,6 +10,8 @@ use catalog::error::{Error, Kind};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::api::encoding;
+
 /// When a client that was turned away may come back, in seconds.
 const RETRY_AFTER_SECS: u16 = 1;
 
@@ -21,6 +23,7 @@ enum Problem {
     MethodNotAllowed,
     BodyTooSlow,
     BodyTooLarge,
+    UnknownEncoding,
 }
 
 /// A failed request on its way out. The edge gives it its body, see [`crate::api::edge`].
@@ -56,6 +59,11 @@ impl ApiError {
     pub fn body_too_large(limit_bytes: usize) -> Self {
         let message = format!("the body is larger than {limit_bytes} bytes: see the settings under [limits]");
         Self::http(Problem::BodyTooLarge, message)
+    }
+
+    pub fn unknown_encoding(named: &str) -> Self {
+        let message = format!("Content-Encoding '{named}' is not known here: send the body as gzip, or as it is");
+        Self::http(Problem::UnknownEncoding, message)
     }
 
     fn http(problem: Problem, message: String) -> Self {
@@ -121,6 +129,7 @@ impl ApiError {
             Problem::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowedException"),
             Problem::BodyTooSlow => (StatusCode::REQUEST_TIMEOUT, "RequestTimeoutException"),
             Problem::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "PayloadTooLargeException"),
+            Problem::UnknownEncoding => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaTypeException"),
         }
     }
 
@@ -149,6 +158,9 @@ impl IntoResponse for ApiError {
             response
                 .headers_mut()
                 .insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECS));
+        }
+        if self.problem == Problem::UnknownEncoding {
+            response.headers_mut().insert(header::ACCEPT_ENCODING, encoding::TAKEN);
         }
         response.extensions_mut().insert(Failure(Arc::new(self)));
         response

@@ -17,9 +17,9 @@ use sha2::{Digest, Sha256};
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
-use crate::api::Api;
 use crate::api::edge::RequestId;
 use crate::api::error::{ApiError, Result};
+use crate::api::{Api, encoding, json};
 use crate::config::LimitsConfig;
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -52,6 +52,10 @@ pub enum BodySize {
 pub trait RequestBody: Sized {
     const SIZE: BodySize = BodySize::Plain;
 
+    /// Whether the body is read at all; what is passed over may be anything.
+    const IS_READ: bool = true;
+
+    /// Reads what is known to be a JSON object, or empty.
     fn read(body: &Bytes) -> catalog::error::Result<Self>;
 
     /// What to do where something else of the request is at fault: it is refused.
@@ -79,6 +83,8 @@ macro_rules! json_bodies {
 pub(crate) use json_bodies;
 
 impl RequestBody for NoBody {
+    const IS_READ: bool = false;
+
     fn read(_body: &Bytes) -> catalog::error::Result<Self> {
         Ok(Self)
     }
@@ -122,8 +128,11 @@ impl<B: RequestBody> FromRequest<Api> for Mutation<B> {
 
     async fn from_request(request: Request, api: &Api) -> Result<Self> {
         let (parts, body) = request.into_parts();
+        if B::IS_READ {
+            encoding::check(&parts.extensions)?;
+        }
         let text = read_body(body, api.limits(), B::SIZE).await?;
-        let (mut ctx, mut body) = (context(&parts, api), B::read(&text)?);
+        let (mut ctx, mut body) = (context(&parts, api), read_object::<B>(&text)?);
         match key(&parts.headers) {
             Ok(None) => {}
             Ok(Some(key)) => {
@@ -136,6 +145,19 @@ impl<B: RequestBody> FromRequest<Api> for Mutation<B> {
         }
         Ok(Self { ctx, body })
     }
+}
+
+/// The body at the door: an object, and not too deep for those who will read it.
+fn read_object<B: RequestBody>(text: &Bytes) -> catalog::error::Result<B> {
+    if !B::IS_READ {
+        return B::read(text);
+    }
+    json::check_object(text)?;
+    let mut body = B::read(text)?;
+    if let Err(fault) = json::check_nesting(text) {
+        body.refuse(fault)?;
+    }
+    Ok(body)
 }
 
 /// The whole body, within its limit and in time.

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use catalog::namespaces::{Namespace, PropertiesChange};
+use catalog::namespaces::Namespace;
 
 use crate::api::Api;
 use crate::api::error::Result;
@@ -98,14 +98,10 @@ pub async fn update_properties(
     AtNamespace { warehouse, namespace }: AtNamespace,
     Mutation { ctx, body }: Mutation<UpdateNamespacePropertiesRequest>,
 ) -> Result<Json<UpdateNamespacePropertiesResponse>> {
-    let change = PropertiesChange {
-        removals: body.removals,
-        updates: body.updates,
-    };
     let changed = api
         .catalog
         .namespaces
-        .update_properties(&ctx, &warehouse, namespace, change)
+        .update_properties(&ctx, &warehouse, namespace, body.into())
         .await?;
     Ok(Json(changed.into()))
 }

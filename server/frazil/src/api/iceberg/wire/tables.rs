@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::api::iceberg::wire::metadata::{PartitionSpec, Schema, SortOrder, TableMetadata};
+use crate::api::json;
 use crate::api::request::json_bodies;
 
 json_bodies! {
@@ -55,7 +56,9 @@ pub struct RegisterTableRequest {
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct RenameTableRequest {
+    #[serde(deserialize_with = "json::object")]
     source: TableIdentifier,
+    #[serde(deserialize_with = "json::object")]
     destination: TableIdentifier,
 }
 
