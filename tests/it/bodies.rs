@@ -8,6 +8,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::server::{Answer, TestServer, append, on_both_stores, schema};
+use crate::views::view;
 
 const TABLE: &str = "/namespaces/n/tables/t";
 
@@ -17,6 +18,7 @@ on_both_stores! {
     what_is_optional_may_be_null,
     a_body_that_is_nested_too_deeply_is_refused,
     a_commit_that_landed_is_known_however_deep_its_body_is,
+    a_body_may_be_compressed,
     an_encoding_is_known_in_every_spelling,
     an_encoding_that_is_not_known_is_named,
 }
@@ -107,9 +109,9 @@ async fn what_is_optional_may_be_null(server: &TestServer) {
         .post(TABLE, json!({"identifier": null, "requirements": null, "updates": []}))
         .await
         .expect(200);
-    let version = json!({"version-id": 1, "timestamp-ms": 1_700_000_000_000_i64, "schema-id": 0, "summary": {},
-        "default-namespace": ["n"], "representations": [{"type": "sql", "sql": "select 1", "dialect": "spark"}]});
-    let view = json!({"name": "v", "schema": schema(), "view-version": version, "location": null, "properties": null});
+    let mut view = view("v");
+    view["location"] = Value::Null;
+    view["properties"] = Value::Null;
     server.post("/namespaces/n/views", view).await.expect(200);
     let change = json!([{"action": "set-properties", "updates": {"x": "y"}}]);
     server
@@ -169,6 +171,27 @@ fn gzip(plain: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(plain).unwrap();
     encoder.finish().unwrap()
+}
+
+async fn a_body_may_be_compressed(server: &TestServer) {
+    let body = gzip(json!({"namespace": ["n"]}).to_string().as_bytes());
+    let headers = [("content-encoding", "gzip")];
+    server
+        .send(Method::POST, "/namespaces", &headers, Some(body))
+        .await
+        .expect(200);
+    server.head("/namespaces/n").await.expect(204);
+    let not_gzip = Some(b"{\"namespace\": [\"m\"]}".to_vec());
+    server
+        .send(Method::POST, "/namespaces", &headers, not_gzip)
+        .await
+        .refused(400, "BadRequestException");
+    // What is small on the wire is measured when it is unpacked.
+    let bomb = gzip(&vec![b' '; 2 << 20]);
+    server
+        .send(Method::POST, "/namespaces", &headers, Some(bomb))
+        .await
+        .refused(413, "PayloadTooLargeException");
 }
 
 async fn an_encoding_is_known_in_every_spelling(server: &TestServer) {

@@ -1,10 +1,7 @@
 //! Whatever goes wrong, the answer is one that an Iceberg client can read.
 
-use std::io::Write;
 use std::time::Duration;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use reqwest::Method;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -18,7 +15,6 @@ on_both_stores! {
     a_head_that_fails_has_no_body,
     a_refusal_that_reads_no_body_keeps_the_connection,
     a_request_keeps_its_name,
-    a_body_may_be_compressed,
     large_answers_are_compressed_where_the_client_takes_it,
 }
 
@@ -125,33 +121,6 @@ async fn a_request_keeps_its_name(server: &TestServer) {
         .send(Method::GET, "/v1/config", &[("x-request-id", &long)], None)
         .await;
     assert_eq!(renamed.header("x-request-id").map(str::len), Some(36));
-}
-
-fn gzip(plain: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(plain).unwrap();
-    encoder.finish().unwrap()
-}
-
-async fn a_body_may_be_compressed(server: &TestServer) {
-    let body = gzip(json!({"namespace": ["n"]}).to_string().as_bytes());
-    let headers = [("content-encoding", "gzip")];
-    server
-        .send(Method::POST, "/namespaces", &headers, Some(body))
-        .await
-        .expect(200);
-    server.head("/namespaces/n").await.expect(204);
-    let not_gzip = Some(b"{\"namespace\": [\"m\"]}".to_vec());
-    server
-        .send(Method::POST, "/namespaces", &headers, not_gzip)
-        .await
-        .refused(400, "BadRequestException");
-    // What is small on the wire is measured when it is unpacked.
-    let bomb = gzip(&vec![b' '; 2 << 20]);
-    server
-        .send(Method::POST, "/namespaces", &headers, Some(bomb))
-        .await
-        .refused(413, "PayloadTooLargeException");
 }
 
 async fn large_answers_are_compressed_where_the_client_takes_it(server: &TestServer) {

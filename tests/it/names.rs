@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::server::{TestServer, on_both_stores, schema};
+use crate::views::view;
 
 on_both_stores! {
     a_space_may_be_sent_as_a_plus,
@@ -168,8 +169,6 @@ async fn a_name_that_cannot_be_made_is_not_there(server: &TestServer) {
 async fn a_dot_segment_cannot_be_made_a_name(server: &TestServer) {
     server.create_namespace(&["n"]).await;
     let made = server.create_table("n", "t").await;
-    let version = json!({"version-id": 1, "timestamp-ms": 1_700_000_000_000_i64, "schema-id": 0, "summary": {},
-        "default-namespace": ["n"], "representations": [{"type": "sql", "sql": "select 1", "dialect": "spark"}]});
     let ident = |name: &str| json!({"namespace": ["n"], "name": name});
     for name in [".", ".."] {
         let first = json!({"identifier": ident(name), "requirements": [{"type": "assert-create"}], "updates": []});
@@ -190,10 +189,7 @@ async fn a_dot_segment_cannot_be_made_a_name(server: &TestServer) {
                 json!({"source": ident("t"), "destination": ident(name)}),
             ),
             ("/transactions/commit", json!({"table-changes": [first]})),
-            (
-                "/namespaces/n/views",
-                json!({"name": name, "schema": schema(), "view-version": version}),
-            ),
+            ("/namespaces/n/views", view(name)),
         ] {
             server.post(path, body).await.refused(400, "BadRequestException");
         }

@@ -17,11 +17,15 @@ on_both_stores! {
     metrics_name_routes_and_no_names,
 }
 
+async fn connection(server: &TestServer) -> TcpStream {
+    TcpStream::connect(server.base.trim_start_matches("http://"))
+        .await
+        .unwrap()
+}
+
 /// A request whose body is on its way: it has begun, and cannot end before the rest is sent.
 async fn half_a_request(server: &TestServer) -> TcpStream {
-    let mut connection = TcpStream::connect(server.base.trim_start_matches("http://"))
-        .await
-        .unwrap();
+    let mut connection = connection(server).await;
     let head =
         "POST /v1/default/namespaces HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 20\r\n\r\n{\"names";
     connection.write_all(head.as_bytes()).await.unwrap();
@@ -117,12 +121,6 @@ async fn a_body_that_does_not_come_is_not_waited_for() {
         "{answer}"
     );
     server.end().await;
-}
-
-async fn connection(server: &TestServer) -> TcpStream {
-    TcpStream::connect(server.base.trim_start_matches("http://"))
-        .await
-        .unwrap()
 }
 
 /// What both versions of HTTP may begin with, and nothing at all, tell of no version yet.

@@ -19,7 +19,7 @@ fn version(id: i32, sql: &str) -> Value {
         "default-namespace": ["n"], "representations": [{"type": "sql", "sql": sql, "dialect": "spark"}]})
 }
 
-fn view(name: &str) -> Value {
+pub fn view(name: &str) -> Value {
     json!({"name": name, "schema": schema(), "view-version": version(1, "select 1")})
 }
 
