@@ -30,11 +30,7 @@ fn packages() -> Vec<Package> {
 }
 
 fn names<'a>(package: &'a Package, but: &'a [DependencyKind]) -> impl Iterator<Item = &'a str> {
-    package
-        .dependencies
-        .iter()
-        .filter(|named| !but.contains(&named.kind))
-        .map(|named| named.name.as_str())
+    package.dependencies.iter().filter(|named| !but.contains(&named.kind)).map(|named| named.name.as_str())
 }
 
 #[test]
@@ -43,10 +39,7 @@ fn our_crates_name_each_other_only_downwards() {
     let ours: BTreeSet<&str> = packages.iter().map(|package| package.name.as_str()).collect();
     assert_eq!(ours, MAY_NAME.iter().map(|(name, _)| *name).collect());
     for package in &packages {
-        let (_, allowed) = MAY_NAME
-            .iter()
-            .find(|(name, _)| *name == package.name.as_str())
-            .unwrap();
+        let (_, allowed) = MAY_NAME.iter().find(|(name, _)| *name == package.name.as_str()).unwrap();
         // A crate names itself in its tests to switch its own features on.
         for named in names(package, &[]).filter(|named| ours.contains(named) && *named != package.name.as_str()) {
             assert!(allowed.contains(&named), "{} names {named}", package.name);
@@ -59,11 +52,7 @@ fn http_and_sql_stay_at_the_edges() {
     for package in packages().iter().filter(|package| package.name.as_str() != "tests") {
         for named in names(package, &[DependencyKind::Development]) {
             if let Some((_, owners)) = ONLY_IN.iter().find(|(name, _)| *name == named) {
-                assert!(
-                    owners.contains(&package.name.as_str()),
-                    "{} names {named}",
-                    package.name
-                );
+                assert!(owners.contains(&package.name.as_str()), "{} names {named}", package.name);
             }
         }
     }

@@ -51,10 +51,7 @@ async fn a_requirement_that_does_not_hold_is_a_conflict(server: &TestServer) {
         json!({"type": "assert-current-schema-id", "current-schema-id": 9}),
         json!({"type": "assert-create"}),
     ] {
-        server
-            .post(TABLE, commit(requirement))
-            .await
-            .refused(409, "CommitFailedException");
+        server.post(TABLE, commit(requirement)).await.refused(409, "CommitFailedException");
     }
     assert_eq!(server.metadata(TABLE).await, metadata);
 }
@@ -78,11 +75,7 @@ async fn the_path_names_the_table_whatever_the_body_says(server: &TestServer) {
     server.create_table("a%1Fb", "t").await;
     let commit = json!({"identifier": {"namespace": ["a.b"], "name": "t"},
         "updates": [{"action": "set-properties", "updates": {"x": "1"}}]});
-    let now = server
-        .post("/namespaces/a%1Fb/tables/t", commit)
-        .await
-        .expect(200)
-        .json();
+    let now = server.post("/namespaces/a%1Fb/tables/t", commit).await.expect(200).json();
     assert_eq!(now["metadata"]["properties"]["x"], "1");
 }
 
@@ -90,9 +83,7 @@ async fn a_commit_of_several_megabytes_is_taken(server: &TestServer) {
     table(server).await;
     server.append(TABLE, 1).await.expect(200);
     server.append(TABLE, 2).await.expect(200);
-    let ids: Vec<i64> = (1_000_000_000_000_000_000..1_000_000_000_000_160_000)
-        .chain([1])
-        .collect();
+    let ids: Vec<i64> = (1_000_000_000_000_000_000..1_000_000_000_000_160_000).chain([1]).collect();
     let commit = json!({"requirements": [{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": 2}],
         "updates": [{"action": "remove-snapshots", "snapshot-ids": ids}]});
     assert!(commit.to_string().len() > 3_000_000);
@@ -113,8 +104,5 @@ async fn a_body_that_is_no_commit_is_refused_with_its_fault(server: &TestServer)
     for body in ["", "{", "[]", "\"x\"", "{\"updates\": 7}", "{}"] {
         text(body).await.refused(400, "BadRequestException");
     }
-    server
-        .post("/namespaces/n/tables/nope", json!({"updates": []}))
-        .await
-        .refused(404, "NoSuchTableException");
+    server.post("/namespaces/n/tables/nope", json!({"updates": []})).await.refused(404, "NoSuchTableException");
 }

@@ -29,10 +29,7 @@ async fn a_warehouse_that_does_not_exist_is_not_found(server: &TestServer) {
         let answer = server.get(&format!("/v1/config?warehouse={name}")).await;
         answer.refused(404, "NoSuchWarehouseException");
     }
-    server
-        .get("/v1/nope/namespaces")
-        .await
-        .refused(404, "NoSuchWarehouseException");
+    server.get("/v1/nope/namespaces").await.refused(404, "NoSuchWarehouseException");
     server.get("/v1/%64efault/namespaces").await.expect(200);
 }
 
@@ -50,10 +47,7 @@ async fn the_public_address_is_told_where_it_is_known() {
     })
     .await;
     let config = server.get("/v1/config").await.expect(200).json();
-    assert_eq!(
-        config["overrides"],
-        json!({"prefix": "default", "uri": "https://catalog.example/ice"})
-    );
+    assert_eq!(config["overrides"], json!({"prefix": "default", "uri": "https://catalog.example/ice"}));
     assert_eq!(config["defaults"]["frazil.commit-deadline-ms"], "7000");
     server.end().await;
 }

@@ -33,11 +33,7 @@ pub fn operations() -> BTreeMap<String, (String, String)> {
 pub fn check(method: &Method, path: &str, answer: &Answer) {
     let path = path.split('?').next().unwrap_or_default();
     let paths = DOCUMENT["paths"].as_object().unwrap();
-    let Some(item) = paths
-        .iter()
-        .find(|(template, _)| fits(template, path))
-        .map(|(_, item)| item)
-    else {
+    let Some(item) = paths.iter().find(|(template, _)| fits(template, path)).map(|(_, item)| item) else {
         return;
     };
     let operation = &item[method.as_str().to_lowercase()];
@@ -45,28 +41,14 @@ pub fn check(method: &Method, path: &str, answer: &Answer) {
         return;
     }
     let told = &operation["responses"][answer.status.as_str()];
-    assert!(
-        told.is_object(),
-        "{} answers {}, which is not documented",
-        answer.asked,
-        answer.status
-    );
-    assert_eq!(
-        told["content"].is_object(),
-        !answer.text.is_empty(),
-        "{} {}",
-        answer.asked,
-        answer.status
-    );
+    assert!(told.is_object(), "{} answers {}, which is not documented", answer.asked, answer.status);
+    assert_eq!(told["content"].is_object(), !answer.text.is_empty(), "{} {}", answer.asked, answer.status);
 }
 
 fn fits(template: &str, path: &str) -> bool {
     let (wanted, given): (Vec<_>, Vec<_>) = (template.split('/').collect(), path.split('/').collect());
     wanted.len() == given.len()
-        && wanted
-            .iter()
-            .zip(given)
-            .all(|(wanted, given)| wanted.starts_with('{') || *wanted == given)
+        && wanted.iter().zip(given).all(|(wanted, given)| wanted.starts_with('{') || *wanted == given)
 }
 
 #[test]
@@ -79,11 +61,7 @@ fn the_checked_in_document_is_what_the_code_says() {
             .find(|(ours, theirs)| ours != theirs)
             .map(|(ours, theirs)| format!("{ours} / {theirs}"))
     };
-    assert!(
-        generated == checked_in(),
-        "write it anew with `frazil openapi`; the first difference is {:?}",
-        differ()
-    );
+    assert!(generated == checked_in(), "write it anew with `frazil openapi`; the first difference is {:?}", differ());
 }
 
 #[tokio::test]
@@ -93,14 +71,7 @@ async fn the_document_and_its_pages_are_served() {
     assert_eq!(answer.text, checked_in());
     let page = server.get("/docs/").await.expect(200);
     assert!(page.text.contains("swagger-ui"), "{}", page.text);
-    assert!(
-        server
-            .get("/docs/swagger-initializer.js")
-            .await
-            .expect(200)
-            .text
-            .contains("/openapi.yaml")
-    );
+    assert!(server.get("/docs/swagger-initializer.js").await.expect(200).text.contains("/openapi.yaml"));
     server.end().await;
 }
 
@@ -110,11 +81,8 @@ fn every_operation_documents_what_it_can_meet() {
         let responses = &DOCUMENT["paths"][&path][method.to_lowercase()]["responses"];
         for status in ["400", "404", "429", "500", "503"] {
             let content = &responses[status]["content"]["application/json"]["schema"]["$ref"];
-            let expected = if method == "HEAD" {
-                Value::Null
-            } else {
-                "#/components/schemas/IcebergErrorResponse".into()
-            };
+            let expected =
+                if method == "HEAD" { Value::Null } else { "#/components/schemas/IcebergErrorResponse".into() };
             assert!(responses[status].is_object(), "{id} {status}");
             assert_eq!(*content, expected, "{id} {status}");
         }

@@ -1,10 +1,7 @@
 //! Whatever goes wrong, the answer is one that an Iceberg client can read.
 
-use std::io::Write;
 use std::time::Duration;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use reqwest::Method;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -18,34 +15,19 @@ on_both_stores! {
     a_head_that_fails_has_no_body,
     a_refusal_that_reads_no_body_keeps_the_connection,
     a_request_keeps_its_name,
-    a_body_may_be_compressed,
     large_answers_are_compressed_where_the_client_takes_it,
 }
 
 async fn an_unknown_path_or_method_is_told_in_the_shape_of_the_spec(server: &TestServer) {
-    for path in [
-        "/no/such/path",
-        "/namespaces/n/tables/t/nonsense",
-        "/namespaces/",
-        "/v1",
-        "/v1/",
-        "/v1/oauth/tokens",
-    ] {
+    for path in ["/no/such/path", "/namespaces/n/tables/t/nonsense", "/namespaces/", "/v1", "/v1/", "/v1/oauth/tokens"]
+    {
         server.get(path).await.refused(404, "NoSuchEndpointException");
     }
-    for (method, path) in [
-        (Method::PATCH, "/namespaces/n"),
-        (Method::PUT, "/namespaces"),
-        (Method::DELETE, "/v1/config"),
-    ] {
-        let answer = server
-            .send(method, path, &[], None)
-            .await
-            .refused(405, "MethodNotAllowedException");
-        assert!(
-            answer.header("allow").is_some_and(|allowed| allowed.contains("GET")),
-            "{answer:?}"
-        );
+    for (method, path) in
+        [(Method::PATCH, "/namespaces/n"), (Method::PUT, "/namespaces"), (Method::DELETE, "/v1/config")]
+    {
+        let answer = server.send(method, path, &[], None).await.refused(405, "MethodNotAllowedException");
+        assert!(answer.header("allow").is_some_and(|allowed| allowed.contains("GET")), "{answer:?}");
     }
 }
 
@@ -64,12 +46,7 @@ async fn bad_json_is_told_with_the_path_of_its_field(server: &TestServer) {
 }
 
 async fn a_head_that_fails_has_no_body(server: &TestServer) {
-    for path in [
-        "/namespaces/n",
-        "/namespaces/n/tables/t",
-        "/namespaces/n/views/v",
-        "/no/such/path",
-    ] {
+    for path in ["/namespaces/n", "/namespaces/n/tables/t", "/namespaces/n/views/v", "/no/such/path"] {
         let answer = server.head(path).await.expect(404);
         assert_eq!(answer.header("content-type"), None, "{path}");
     }
@@ -85,11 +62,7 @@ async fn in_two_parts(connection: &mut BufReader<TcpStream>, head: &str, body: &
     connection.read_line(&mut status).await.unwrap();
     while line != "\r\n" {
         line.clear();
-        assert_ne!(
-            connection.read_line(&mut line).await.unwrap(),
-            0,
-            "{status} and no more"
-        );
+        assert_ne!(connection.read_line(&mut line).await.unwrap(), 0, "{status} and no more");
         if let Some(told) = line.strip_prefix("content-length: ") {
             length = told.trim().parse().unwrap();
         }
@@ -99,9 +72,7 @@ async fn in_two_parts(connection: &mut BufReader<TcpStream>, head: &str, body: &
 }
 
 async fn a_refusal_that_reads_no_body_keeps_the_connection(server: &TestServer) {
-    let connection = TcpStream::connect(server.base.trim_start_matches("http://"))
-        .await
-        .unwrap();
+    let connection = TcpStream::connect(server.base.trim_start_matches("http://")).await.unwrap();
     let mut connection = BufReader::new(connection);
     for (head, status) in [
         ("PUT /v1/default/namespaces", "405"),
@@ -116,42 +87,11 @@ async fn a_refusal_that_reads_no_body_keeps_the_connection(server: &TestServer) 
 }
 
 async fn a_request_keeps_its_name(server: &TestServer) {
-    let named = server
-        .send(Method::GET, "/v1/config", &[("x-request-id", "job-7")], None)
-        .await;
+    let named = server.send(Method::GET, "/v1/config", &[("x-request-id", "job-7")], None).await;
     assert_eq!(named.header("x-request-id"), Some("job-7"));
     let long = "x".repeat(1_000);
-    let renamed = server
-        .send(Method::GET, "/v1/config", &[("x-request-id", &long)], None)
-        .await;
+    let renamed = server.send(Method::GET, "/v1/config", &[("x-request-id", &long)], None).await;
     assert_eq!(renamed.header("x-request-id").map(str::len), Some(36));
-}
-
-fn gzip(plain: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(plain).unwrap();
-    encoder.finish().unwrap()
-}
-
-async fn a_body_may_be_compressed(server: &TestServer) {
-    let body = gzip(json!({"namespace": ["n"]}).to_string().as_bytes());
-    let headers = [("content-encoding", "gzip")];
-    server
-        .send(Method::POST, "/namespaces", &headers, Some(body))
-        .await
-        .expect(200);
-    server.head("/namespaces/n").await.expect(204);
-    let not_gzip = Some(b"{\"namespace\": [\"m\"]}".to_vec());
-    server
-        .send(Method::POST, "/namespaces", &headers, not_gzip)
-        .await
-        .refused(400, "BadRequestException");
-    // What is small on the wire is measured when it is unpacked.
-    let bomb = gzip(&vec![b' '; 2 << 20]);
-    server
-        .send(Method::POST, "/namespaces", &headers, Some(bomb))
-        .await
-        .refused(413, "PayloadTooLargeException");
 }
 
 async fn large_answers_are_compressed_where_the_client_takes_it(server: &TestServer) {
@@ -178,18 +118,12 @@ async fn a_body_beyond_its_limit_is_refused() {
     })
     .await;
     let names = |count: usize| json!({"namespace": ["n"], "properties": {"k": "x".repeat(count)}});
-    server
-        .post("/namespaces", names(2_000))
-        .await
-        .refused(413, "PayloadTooLargeException");
+    server.post("/namespaces", names(2_000)).await.refused(413, "PayloadTooLargeException");
     server.post("/namespaces", names(100)).await.expect(200);
     let table =
         |name: &str, count: usize| json!({"name": name, "schema": schema(), "properties": {"k": "x".repeat(count)}});
     server.post("/namespaces/n/tables", table("t", 2_000)).await.expect(200);
-    let refusal = server
-        .post("/namespaces/n/tables", table("u", 6_000))
-        .await
-        .refused(413, "PayloadTooLargeException");
+    let refusal = server.post("/namespaces/n/tables", table("u", 6_000)).await.refused(413, "PayloadTooLargeException");
     assert!(refusal.message().contains("5000 bytes"), "{}", refusal.text);
     server.end().await;
 }

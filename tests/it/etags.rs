@@ -32,27 +32,16 @@ async fn a_table_that_has_not_changed_is_not_sent_again(server: &TestServer) {
     assert_ne!(tag(&second), tag(&first));
     assert_eq!(tag(&second), tag(&committed), "a commit tells the tag of what it made");
     server.delete(TABLE).await.expect(204);
-    load(server, TABLE, &tag(&second))
-        .await
-        .refused(404, "NoSuchTableException");
+    load(server, TABLE, &tag(&second)).await.refused(404, "NoSuchTableException");
 }
 
 async fn a_tag_is_known_in_every_spelling(server: &TestServer) {
     server.create_namespace(&["n"]).await;
     server.create_table("n", "t").await;
     let quoted = tag(&server.get(TABLE).await.expect(200));
-    assert!(
-        quoted.starts_with('"') && quoted.ends_with('"') && quoted.len() > 2,
-        "{quoted}"
-    );
+    assert!(quoted.starts_with('"') && quoted.ends_with('"') && quoted.len() > 2, "{quoted}");
     let bare = quoted.trim_matches('"');
-    for known in [
-        quoted.clone(),
-        bare.to_owned(),
-        format!("W/{quoted}"),
-        format!("\"x\", {quoted}"),
-        "*".to_owned(),
-    ] {
+    for known in [quoted.clone(), bare.to_owned(), format!("W/{quoted}"), format!("\"x\", {quoted}"), "*".to_owned()] {
         load(server, TABLE, &known).await.expect(304);
     }
     for other in ["\"x\"", "W/\"x\"", ""] {
@@ -66,20 +55,14 @@ async fn a_thinner_answer_has_a_tag_of_its_own(server: &TestServer) {
     server.append(TABLE, 1).await.expect(200);
     server.append(TABLE, 2).await.expect(200);
     let thin_path = format!("{TABLE}?snapshots=refs");
-    let (all, thin) = (
-        server.get(TABLE).await.expect(200),
-        server.get(&thin_path).await.expect(200),
-    );
+    let (all, thin) = (server.get(TABLE).await.expect(200), server.get(&thin_path).await.expect(200));
     assert_ne!(tag(&all), tag(&thin));
     assert_eq!(all.json()["metadata"]["snapshots"].as_array().unwrap().len(), 2);
     assert_eq!(thin.json()["metadata"]["snapshots"].as_array().unwrap().len(), 1);
     assert_eq!(thin.json()["metadata-location"], all.json()["metadata-location"]);
     load(server, &thin_path, &tag(&thin)).await.expect(304);
     load(server, &thin_path, &tag(&all)).await.expect(200);
-    server
-        .get(&format!("{TABLE}?snapshots=some"))
-        .await
-        .refused(400, "BadRequestException");
+    server.get(&format!("{TABLE}?snapshots=some")).await.refused(400, "BadRequestException");
 }
 
 async fn a_table_made_anew_has_another_tag(server: &TestServer) {

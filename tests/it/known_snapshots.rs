@@ -32,12 +32,7 @@ fn update(update: Value) -> Value {
 
 async fn snapshot_ids(server: &TestServer) -> Vec<i64> {
     let metadata = server.metadata(TABLE).await;
-    metadata["snapshots"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|snapshot| snapshot["snapshot-id"].as_i64().unwrap())
-        .collect()
+    metadata["snapshots"].as_array().unwrap().iter().map(|snapshot| snapshot["snapshot-id"].as_i64().unwrap()).collect()
 }
 
 async fn a_commit_is_known_after_its_branch_went_on_or_back(server: &TestServer) {
@@ -54,23 +49,14 @@ async fn a_commit_is_known_after_its_branch_went_on_or_back(server: &TestServer)
 async fn a_commit_is_known_after_its_snapshot_expired(server: &TestServer) {
     let first = landed(server).await;
     server.append(TABLE, 2).await.expect(200);
-    server
-        .post(
-            TABLE,
-            update(json!({"action": "remove-snapshots", "snapshot-ids": [1]})),
-        )
-        .await
-        .expect(200);
+    server.post(TABLE, update(json!({"action": "remove-snapshots", "snapshot-ids": [1]}))).await.expect(200);
     server.post(TABLE, first).await.expect(200);
     assert_eq!(snapshot_ids(server).await, [2]);
 }
 
 async fn a_commit_is_known_before_its_other_faults_are_refused(server: &TestServer) {
     let mut first = landed(server).await;
-    first["updates"]
-        .as_array_mut()
-        .unwrap()
-        .push(json!({"action": "fly-to-the-moon"}));
+    first["updates"].as_array_mut().unwrap().push(json!({"action": "fly-to-the-moon"}));
     first["requirements"] = json!([{"type": "assert-full-moon"}]);
     server.post(TABLE, first).await.expect(200);
 }
@@ -80,20 +66,14 @@ async fn a_commit_that_landed_in_part_is_in_doubt(server: &TestServer) {
     let next = append(&server.metadata(TABLE).await, 2);
     let added = commit["updates"].as_array_mut().unwrap();
     added.extend(next["updates"].as_array().unwrap().iter().cloned());
-    server
-        .post(TABLE, commit)
-        .await
-        .refused(500, "CommitStateUnknownException");
+    server.post(TABLE, commit).await.refused(500, "CommitStateUnknownException");
     assert_eq!(snapshot_ids(server).await, [1]);
 }
 
 async fn a_commit_to_a_table_that_is_gone_is_in_doubt(server: &TestServer) {
     let commit = landed(server).await;
     server.delete(TABLE).await.expect(204);
-    server
-        .post(TABLE, commit.clone())
-        .await
-        .refused(500, "CommitStateUnknownException");
+    server.post(TABLE, commit.clone()).await.refused(500, "CommitStateUnknownException");
     let mut unknown = commit;
     unknown["updates"][0]["snapshot"]["snapshot-id"] = 77.into();
     unknown["updates"][1]["snapshot-id"] = 77.into();
@@ -109,25 +89,14 @@ async fn a_commit_to_a_name_that_means_another_table_is_in_doubt(server: &TestSe
     server.post("/tables/rename", rename).await.expect(204);
     server.create_table("n", "t").await;
     for commit in [asserting, silent] {
-        server
-            .post(TABLE, commit)
-            .await
-            .refused(500, "CommitStateUnknownException");
+        server.post(TABLE, commit).await.refused(500, "CommitStateUnknownException");
     }
-    assert!(
-        server.metadata(TABLE).await["snapshots"]
-            .as_array()
-            .is_none_or(Vec::is_empty)
-    );
+    assert!(server.metadata(TABLE).await["snapshots"].as_array().is_none_or(Vec::is_empty));
 }
 
 async fn a_table_that_comes_back_knows_its_snapshots(server: &TestServer) {
     let commit = landed(server).await;
-    let last = server
-        .post(&format!("{TABLE}/unregister"), json!({}))
-        .await
-        .expect(200)
-        .json();
+    let last = server.post(&format!("{TABLE}/unregister"), json!({})).await.expect(200).json();
     let register = json!({"name": "t", "metadata-location": last["metadata-location"]});
     server.post("/namespaces/n/register", register).await.expect(200);
     server.post(TABLE, commit).await.expect(200);
@@ -141,13 +110,7 @@ async fn a_landed_transaction_with_an_entry_that_is_not_there_is_in_doubt(server
         "updates": [{"action": "set-properties", "updates": {"only": "here"}}]});
     first["identifier"] = json!({"namespace": ["n"], "name": "t"});
     let whole = json!({"table-changes": [first, set]});
-    server
-        .post("/transactions/commit", whole.clone())
-        .await
-        .refused(500, "CommitStateUnknownException");
-    server
-        .post("/transactions/commit", json!({"table-changes": [set]}))
-        .await
-        .expect(204);
+    server.post("/transactions/commit", whole.clone()).await.refused(500, "CommitStateUnknownException");
+    server.post("/transactions/commit", json!({"table-changes": [set]})).await.expect(204);
     server.post("/transactions/commit", whole).await.expect(204);
 }

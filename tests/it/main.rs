@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test needs and does not get is its failure")]
 
+mod bodies;
 mod borders;
 mod commits;
 mod config;
@@ -10,6 +11,7 @@ mod errors;
 mod etags;
 mod idempotency;
 mod known_snapshots;
+mod metrics;
 mod names;
 mod namespaces;
 mod operations;

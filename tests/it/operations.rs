@@ -17,64 +17,28 @@ const SERVED: [(&str, &str, &str); 28] = [
     ("loadNamespaceMetadata", "GET", "/v1/{prefix}/namespaces/{namespace}"),
     ("namespaceExists", "HEAD", "/v1/{prefix}/namespaces/{namespace}"),
     ("dropNamespace", "DELETE", "/v1/{prefix}/namespaces/{namespace}"),
-    (
-        "updateProperties",
-        "POST",
-        "/v1/{prefix}/namespaces/{namespace}/properties",
-    ),
+    ("updateProperties", "POST", "/v1/{prefix}/namespaces/{namespace}/properties"),
     ("listTables", "GET", "/v1/{prefix}/namespaces/{namespace}/tables"),
     ("createTable", "POST", "/v1/{prefix}/namespaces/{namespace}/tables"),
     ("loadTable", "GET", "/v1/{prefix}/namespaces/{namespace}/tables/{table}"),
-    (
-        "updateTable",
-        "POST",
-        "/v1/{prefix}/namespaces/{namespace}/tables/{table}",
-    ),
-    (
-        "dropTable",
-        "DELETE",
-        "/v1/{prefix}/namespaces/{namespace}/tables/{table}",
-    ),
-    (
-        "tableExists",
-        "HEAD",
-        "/v1/{prefix}/namespaces/{namespace}/tables/{table}",
-    ),
-    (
-        "unregisterTable",
-        "POST",
-        "/v1/{prefix}/namespaces/{namespace}/tables/{table}/unregister",
-    ),
-    (
-        "reportMetrics",
-        "POST",
-        "/v1/{prefix}/namespaces/{namespace}/tables/{table}/metrics",
-    ),
+    ("updateTable", "POST", "/v1/{prefix}/namespaces/{namespace}/tables/{table}"),
+    ("dropTable", "DELETE", "/v1/{prefix}/namespaces/{namespace}/tables/{table}"),
+    ("tableExists", "HEAD", "/v1/{prefix}/namespaces/{namespace}/tables/{table}"),
+    ("unregisterTable", "POST", "/v1/{prefix}/namespaces/{namespace}/tables/{table}/unregister"),
+    ("reportMetrics", "POST", "/v1/{prefix}/namespaces/{namespace}/tables/{table}/metrics"),
     ("registerTable", "POST", "/v1/{prefix}/namespaces/{namespace}/register"),
     ("renameTable", "POST", "/v1/{prefix}/tables/rename"),
     ("commitTransaction", "POST", "/v1/{prefix}/transactions/commit"),
     ("listViews", "GET", "/v1/{prefix}/namespaces/{namespace}/views"),
     ("createView", "POST", "/v1/{prefix}/namespaces/{namespace}/views"),
     ("loadView", "GET", "/v1/{prefix}/namespaces/{namespace}/views/{view}"),
-    (
-        "replaceView",
-        "POST",
-        "/v1/{prefix}/namespaces/{namespace}/views/{view}",
-    ),
+    ("replaceView", "POST", "/v1/{prefix}/namespaces/{namespace}/views/{view}"),
     ("dropView", "DELETE", "/v1/{prefix}/namespaces/{namespace}/views/{view}"),
     ("viewExists", "HEAD", "/v1/{prefix}/namespaces/{namespace}/views/{view}"),
     ("renameView", "POST", "/v1/{prefix}/views/rename"),
-    (
-        "registerView",
-        "POST",
-        "/v1/{prefix}/namespaces/{namespace}/register-view",
-    ),
+    ("registerView", "POST", "/v1/{prefix}/namespaces/{namespace}/register-view"),
     ("listFunctions", "GET", "/v1/{prefix}/namespaces/{namespace}/functions"),
-    (
-        "loadFunction",
-        "GET",
-        "/v1/{prefix}/namespaces/{namespace}/functions/{function}",
-    ),
+    ("loadFunction", "GET", "/v1/{prefix}/namespaces/{namespace}/functions/{function}"),
 ];
 
 /// What clients are not told of. This list may only shrink.
@@ -118,9 +82,6 @@ fn what_is_served_is_documented_under_the_name_and_path_of_the_spec() {
 fn nothing_else_is_served_below_the_root_of_the_spec() {
     let known: BTreeSet<_> = SERVED.iter().map(|(id, ..)| (*id).to_owned()).collect();
     for (id, (_, path)) in operations() {
-        assert!(
-            !path.starts_with("/v1/") || known.contains(&id),
-            "{id} is not of the spec"
-        );
+        assert!(!path.starts_with("/v1/") || known.contains(&id), "{id} is not of the spec");
     }
 }

@@ -17,11 +17,13 @@ on_both_stores! {
     metrics_name_routes_and_no_names,
 }
 
+async fn connection(server: &TestServer) -> TcpStream {
+    TcpStream::connect(server.base.trim_start_matches("http://")).await.unwrap()
+}
+
 /// A request whose body is on its way: it has begun, and cannot end before the rest is sent.
 async fn half_a_request(server: &TestServer) -> TcpStream {
-    let mut connection = TcpStream::connect(server.base.trim_start_matches("http://"))
-        .await
-        .unwrap();
+    let mut connection = connection(server).await;
     let head =
         "POST /v1/default/namespaces HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 20\r\n\r\n{\"names";
     connection.write_all(head.as_bytes()).await.unwrap();
@@ -36,14 +38,8 @@ async fn other_half(mut connection: TcpStream) -> String {
 }
 
 async fn a_server_that_runs_is_live_and_ready(server: &TestServer) {
-    assert_eq!(
-        server.get("/health/live").await.expect(200).json(),
-        json!({"status": "live"})
-    );
-    assert_eq!(
-        server.get("/health/ready").await.expect(200).json(),
-        json!({"status": "ready"})
-    );
+    assert_eq!(server.get("/health/live").await.expect(200).json(), json!({"status": "live"}));
+    assert_eq!(server.get("/health/ready").await.expect(200).json(), json!({"status": "ready"}));
 }
 
 async fn metrics_name_routes_and_no_names(server: &TestServer) {
@@ -65,21 +61,12 @@ async fn a_database_that_is_gone_makes_the_server_unready_and_not_dead() {
     let server = TestServer::on_postgres().await;
     server.get("/health/ready").await.expect(200);
     server.lose_database().await;
-    server
-        .get("/health/ready")
-        .await
-        .refused(503, "ServiceUnavailableException");
+    server.get("/health/ready").await.refused(503, "ServiceUnavailableException");
     server.get("/health/live").await.expect(200);
-    let refusal = server
-        .get("/namespaces/n")
-        .await
-        .refused(503, "ServiceUnavailableException");
+    let refusal = server.get("/namespaces/n").await.refused(503, "ServiceUnavailableException");
     let id = refusal.header("x-request-id").unwrap();
     assert!(refusal.message().contains(id), "{}", refusal.text);
-    server
-        .post("/namespaces", json!({"namespace": ["n"]}))
-        .await
-        .expect(503);
+    server.post("/namespaces", json!({"namespace": ["n"]})).await.expect(503);
     server.end().await;
 }
 
@@ -98,7 +85,9 @@ async fn what_is_too_much_is_turned_away_untouched() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert!(turned_away);
-    server.get("/health/live").await.expect(200);
+    for path in ["/health/live", "/health/ready", "/metrics", "/openapi.yaml"] {
+        server.get(path).await.expect(200);
+    }
     assert!(other_half(begun).await.starts_with("HTTP/1.1 200"));
     server.get("/namespaces").await.expect(200);
     server.end().await;
@@ -110,10 +99,38 @@ async fn a_body_that_does_not_come_is_not_waited_for() {
     let mut begun = half_a_request(&server).await;
     let mut answer = String::new();
     begun.read_to_string(&mut answer).await.unwrap();
-    assert!(
-        answer.starts_with("HTTP/1.1 408") && answer.contains("RequestTimeoutException"),
-        "{answer}"
-    );
+    assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("RequestTimeoutException"), "{answer}");
+    server.end().await;
+}
+
+/// What both versions of HTTP may begin with, and nothing at all, tell of no version yet.
+#[tokio::test]
+async fn a_client_that_does_not_say_its_version_is_not_waited_for() {
+    let server = TestServer::with(|config| config.server.header_timeout_ms = 50).await;
+    for said in ["", "P", "PRI * HTTP/2.0\r\n", "POST /v1/config HTTP"] {
+        let mut begun = connection(&server).await;
+        begun.write_all(said.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        begun.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{said}: {answer}");
+    }
+    server.end().await;
+}
+
+#[tokio::test]
+async fn http_2_is_spoken_to_those_who_begin_with_it() {
+    let server = TestServer::on_sqlite().await;
+    let mut begun = connection(&server).await;
+    begun.set_nodelay(true).unwrap();
+    const SETTINGS: u8 = 4;
+    let empty_settings = [0, 0, 0, SETTINGS, 0, 0, 0, 0, 0];
+    for part in [&b"PRI * HT"[..], b"TP/2.0\r\n\r\nSM\r\n\r\n", &empty_settings] {
+        begun.write_all(part).await.unwrap();
+    }
+    let mut head = [0; 9];
+    begun.read_exact(&mut head).await.unwrap();
+    assert_eq!(head[3], SETTINGS);
+    drop(begun);
     server.end().await;
 }
 
@@ -128,10 +145,7 @@ async fn a_server_that_ends_finishes_what_it_has_begun() {
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let refusal = server
-        .get("/health/ready")
-        .await
-        .refused(503, "ServiceUnavailableException");
+    let refusal = server.get("/health/ready").await.refused(503, "ServiceUnavailableException");
     assert!(refusal.message().contains("about to end"), "{}", refusal.text);
     assert!(other_half(begun).await.starts_with("HTTP/1.1 200"));
     server.head("/namespaces/n").await.expect(204);
@@ -149,10 +163,7 @@ async fn a_request_under_way_outlives_the_end_of_listening() {
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert!(
-        TcpStream::connect(&address).await.is_err(),
-        "the server still takes connections"
-    );
+    assert!(TcpStream::connect(&address).await.is_err(), "the server still takes connections");
     assert!(other_half(begun).await.starts_with("HTTP/1.1 200"));
     server.end().await;
 }
@@ -163,10 +174,7 @@ async fn a_second_server_on_the_same_data_is_refused() {
     let mut config = Config::default();
     config.server.listen = ([127, 0, 0, 1], 0).into();
     config.storage.data_dir = server.data.path().to_owned();
-    let refusal = Server::open(config, telemetry::recorder().handle())
-        .await
-        .err()
-        .unwrap();
+    let refusal = Server::open(config, telemetry::recorder().handle()).await.err().unwrap();
     assert!(refusal.to_string().contains("frazil.db"), "{refusal}");
     server.end().await;
 }
@@ -190,10 +198,7 @@ async fn further_places_are_allowed_by_the_settings() {
     let server = TestServer::with(|config| config.storage.allowed_locations = vec![allowed]).await;
     server.create_namespace(&["n"]).await;
     let body = json!({"name": "t", "schema": crate::server::schema(), "location": format!("{place}/t")});
-    server
-        .send(Method::POST, "/namespaces/n/tables", &[], Some(body.to_string().into()))
-        .await
-        .expect(200);
+    server.send(Method::POST, "/namespaces/n/tables", &[], Some(body.to_string().into())).await.expect(200);
     assert!(elsewhere.path().join("t/metadata").is_dir());
     server.end().await;
 }

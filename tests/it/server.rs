@@ -78,10 +78,7 @@ impl TestServer {
         let database = Database::create().await;
         let url = database.url();
         let data = tempfile::tempdir().unwrap();
-        Self::begin(data, Some(database), |config| {
-            config.database.url = Some(DatabaseUrl::from(url))
-        })
-        .await
+        Self::begin(data, Some(database), |config| config.database.url = Some(DatabaseUrl::from(url))).await
     }
 
     async fn begin(data: TempDir, database: Option<Database>, set: impl FnOnce(&mut Config)) -> Self {
@@ -89,20 +86,11 @@ impl TestServer {
         config.server.listen = ([127, 0, 0, 1], 0).into();
         config.storage.data_dir = data.path().to_owned();
         set(&mut config);
-        let metrics = METRICS
-            .get_or_init(|| telemetry::install(telemetry::recorder()).unwrap())
-            .clone();
+        let metrics = METRICS.get_or_init(|| telemetry::install(telemetry::recorder()).unwrap()).clone();
         let server = Server::open(config, metrics).await.unwrap();
         let (base, end) = (format!("http://{}", server.address), CancellationToken::new());
         let ended = tokio::spawn(server.run(end.clone()));
-        Self {
-            base,
-            data,
-            client: Client::new(),
-            database,
-            end,
-            ended,
-        }
+        Self { base, data, client: Client::new(), database, end, ended }
     }
 
     /// Ends the server as a signal would, and removes what it was given.
@@ -121,14 +109,7 @@ impl TestServer {
     }
 
     async fn stop(self) -> (TempDir, Option<Database>) {
-        let Self {
-            data,
-            client,
-            database,
-            end,
-            ended,
-            ..
-        } = self;
+        let Self { data, client, database, end, ended, .. } = self;
         drop(client);
         end.cancel();
         ended.await.unwrap();
@@ -172,12 +153,8 @@ impl TestServer {
         }
         let response = request.send().await.unwrap();
         let (status, headers) = (response.status(), response.headers().clone());
-        let answer = Answer {
-            asked: format!("{method} {path}"),
-            status,
-            headers,
-            text: response.text().await.unwrap(),
-        };
+        let answer =
+            Answer { asked: format!("{method} {path}"), status, headers, text: response.text().await.unwrap() };
         answer.check_shape(&method);
         document::check(&method, &self.url(path)[self.base.len()..], &answer);
         answer
@@ -185,11 +162,7 @@ impl TestServer {
 
     pub fn url(&self, path: &str) -> String {
         let outside = ["/v1/", "/health/", "/metrics", "/openapi.yaml", "/docs"];
-        let root = if outside.iter().any(|root| path.starts_with(root)) {
-            ""
-        } else {
-            "/v1/default"
-        };
+        let root = if outside.iter().any(|root| path.starts_with(root)) { "" } else { "/v1/default" };
         format!("{}{root}{path}", self.base)
     }
 
@@ -200,10 +173,7 @@ impl TestServer {
     /// Makes a table and returns its load result.
     pub async fn create_table(&self, namespace: &str, name: &str) -> Value {
         let body = json!({"name": name, "schema": schema()});
-        self.post(&format!("/namespaces/{namespace}/tables"), body)
-            .await
-            .expect(200)
-            .json()
+        self.post(&format!("/namespaces/{namespace}/tables"), body).await.expect(200).json()
     }
 
     pub async fn metadata(&self, table: &str) -> Value {
@@ -224,10 +194,7 @@ impl Database {
     async fn create() -> Self {
         let url = std::env::var("POSTGRES_DATABASE_URL").or_else(|_| std::env::var("DATABASE_URL"));
         let admin_url = url.expect("POSTGRES_DATABASE_URL or DATABASE_URL must name a PostgreSQL server");
-        let database = Self {
-            admin_url,
-            name: format!("frazil_it_{}", Uuid::now_v7().simple()),
-        };
+        let database = Self { admin_url, name: format!("frazil_it_{}", Uuid::now_v7().simple()) };
         database.ask(format!("CREATE DATABASE {}", database.name)).await;
         database
     }
@@ -243,16 +210,12 @@ impl Database {
     }
 
     async fn drop_now(&self) {
-        self.ask(format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name))
-            .await;
+        self.ask(format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name)).await;
     }
 
     async fn ask(&self, statement: String) {
         let mut connection = PgConnection::connect(&self.admin_url).await.unwrap();
-        sqlx::raw_sql(AssertSqlSafe(statement))
-            .execute(&mut connection)
-            .await
-            .unwrap();
+        sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut connection).await.unwrap();
     }
 }
 
@@ -267,13 +230,7 @@ impl Answer {
     #[track_caller]
     pub fn refused(self, status: u16, exception: &str) -> Self {
         let answer = self.expect(status);
-        assert_eq!(
-            answer.json()["error"]["type"],
-            exception,
-            "{}: {}",
-            answer.asked,
-            answer.text
-        );
+        assert_eq!(answer.json()["error"]["type"], exception, "{}: {}", answer.asked, answer.text);
         answer
     }
 
@@ -299,22 +256,11 @@ impl Answer {
         } else if failed {
             let error = &self.json()["error"];
             assert_eq!(error["code"], self.status.as_u16(), "{}: {}", self.asked, self.text);
-            assert!(
-                error["message"].is_string() && error["type"].is_string(),
-                "{}: {}",
-                self.asked,
-                self.text
-            );
+            assert!(error["message"].is_string() && error["type"].is_string(), "{}: {}", self.asked, self.text);
             assert_eq!(error["stack"], Value::Null, "{}: {}", self.asked, self.text);
         }
         let again = matches!(self.status.as_u16(), 429 | 503);
-        assert_eq!(
-            self.header("retry-after").is_some(),
-            again,
-            "{} {}",
-            self.asked,
-            self.status
-        );
+        assert_eq!(self.header("retry-after").is_some(), again, "{} {}", self.asked, self.status);
         assert!(self.header("x-request-id").is_some(), "{}", self.asked);
     }
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 /// Lines of a file, its tests not counted.
 const LINES_MAX: usize = 600;
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+/// The Rust files below a folder.
+pub fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {

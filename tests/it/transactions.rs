@@ -57,10 +57,7 @@ async fn a_transaction_that_contradicts_itself_is_refused(server: &TestServer) {
         json!([append(&a, 1)]),
         json!([{"identifier": {"namespace": [], "name": "a"}, "requirements": [], "updates": []}]),
     ] {
-        server
-            .post(COMMIT, json!({"table-changes": changes}))
-            .await
-            .refused(400, "BadRequestException");
+        server.post(COMMIT, json!({"table-changes": changes})).await.refused(400, "BadRequestException");
     }
     let missing = json!({"table-changes": [change("nope", json!({"requirements": [], "updates": []}))]});
     server.post(COMMIT, missing).await.refused(404, "NoSuchTableException");

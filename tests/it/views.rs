@@ -19,7 +19,7 @@ fn version(id: i32, sql: &str) -> Value {
         "default-namespace": ["n"], "representations": [{"type": "sql", "sql": sql, "dialect": "spark"}]})
 }
 
-fn view(name: &str) -> Value {
+pub fn view(name: &str) -> Value {
     json!({"name": name, "schema": schema(), "view-version": version(1, "select 1")})
 }
 
@@ -40,45 +40,27 @@ async fn a_view_is_made_replaced_and_dropped(server: &TestServer) {
         ]})
     };
     let other = json!("0197d5ca-9c2f-7d5e-8f6a-0123456789ab");
-    server
-        .post(VIEW, replace(&other))
-        .await
-        .refused(409, "CommitFailedException");
+    server.post(VIEW, replace(&other)).await.refused(409, "CommitFailedException");
     let now = server.post(VIEW, replace(uuid)).await.expect(200).json();
     assert_eq!(now["metadata"]["current-version-id"], 2);
     assert_eq!(now["metadata"]["view-uuid"], *uuid);
-    server
-        .post(VIEW, json!({"updates": [{"action": "fly"}]}))
-        .await
-        .refused(400, "BadRequestException");
+    server.post(VIEW, json!({"updates": [{"action": "fly"}]})).await.refused(400, "BadRequestException");
     let rename = json!({"source": {"namespace": ["n"], "name": "v"}, "destination": {"namespace": ["n"], "name": "w"}});
     server.post("/views/rename", rename.clone()).await.expect(204);
-    server
-        .post("/views/rename", rename)
-        .await
-        .refused(404, "NoSuchViewException");
+    server.post("/views/rename", rename).await.refused(404, "NoSuchViewException");
     server.delete(&format!("{VIEWS}/w")).await.expect(204);
-    server
-        .delete(&format!("{VIEWS}/w"))
-        .await
-        .refused(404, "NoSuchViewException");
+    server.delete(&format!("{VIEWS}/w")).await.refused(404, "NoSuchViewException");
 }
 
 async fn tables_and_views_share_their_names(server: &TestServer) {
     server.create_namespace(&["n"]).await;
     server.create_table("n", "t").await;
     server.post(VIEWS, view("v")).await.expect(200);
-    let refusal = server
-        .post(VIEWS, view("t"))
-        .await
-        .refused(409, "AlreadyExistsException");
+    let refusal = server.post(VIEWS, view("t")).await.refused(409, "AlreadyExistsException");
     assert_eq!(refusal.message(), "Table with same name already exists: n.t");
     for stage in [false, true] {
         let body = json!({"name": "v", "schema": schema(), "stage-create": stage});
-        let refusal = server
-            .post("/namespaces/n/tables", body)
-            .await
-            .refused(409, "AlreadyExistsException");
+        let refusal = server.post("/namespaces/n/tables", body).await.refused(409, "AlreadyExistsException");
         assert_eq!(refusal.message(), "View with same name already exists: n.v");
     }
 }
@@ -91,17 +73,11 @@ async fn a_view_is_no_table_and_a_table_is_no_view(server: &TestServer) {
     server.get(as_table).await.refused(404, "NoSuchTableException");
     server.head(as_table).await.expect(404);
     server.delete(as_table).await.refused(404, "NoSuchTableException");
-    server
-        .post(as_table, json!({"requirements": [], "updates": []}))
-        .await
-        .refused(404, "NoSuchTableException");
+    server.post(as_table, json!({"requirements": [], "updates": []})).await.refused(404, "NoSuchTableException");
     server.get(as_view).await.refused(404, "NoSuchViewException");
     server.head(as_view).await.expect(404);
     server.delete(as_view).await.refused(404, "NoSuchViewException");
-    server
-        .post(as_view, json!({"updates": []}))
-        .await
-        .refused(404, "NoSuchViewException");
+    server.post(as_view, json!({"updates": []})).await.refused(404, "NoSuchViewException");
     server.head(VIEW).await.expect(204);
     server.head("/namespaces/n/tables/t").await.expect(204);
 }
@@ -111,14 +87,7 @@ async fn a_dropped_view_can_be_registered_again(server: &TestServer) {
     let made = server.post(VIEWS, view("v")).await.expect(200).json();
     let register = json!({"name": "back", "metadata-location": made["metadata-location"]});
     server.delete(VIEW).await.expect(204);
-    let back = server
-        .post("/namespaces/n/register-view", register.clone())
-        .await
-        .expect(200)
-        .json();
+    let back = server.post("/namespaces/n/register-view", register.clone()).await.expect(200).json();
     assert_eq!(back["metadata"], made["metadata"]);
-    server
-        .post("/namespaces/n/register-view", register)
-        .await
-        .refused(409, "AlreadyExistsException");
+    server.post("/namespaces/n/register-view", register).await.refused(409, "AlreadyExistsException");
 }

@@ -12,11 +12,7 @@ const START_MS: i64 = 1_700_000_000_000;
 
 /// A snapshot of about 960 bytes, as a Flink job commits it.
 fn snapshot(id: i64) -> String {
-    let parent = if id > 1 {
-        format!("\"parent-snapshot-id\":{},", id - 1)
-    } else {
-        String::new()
-    };
+    let parent = if id > 1 { format!("\"parent-snapshot-id\":{},", id - 1) } else { String::new() };
     format!(
         r#"{{"sequence-number":{id},"snapshot-id":{id},{parent}"timestamp-ms":{},"summary":{{"operation":"append","flink.operator-id":"e883208d19e3c34f8aaf2a3168a63337","flink.job-id":"56a0ef0d1b0a4c5c9f0d6c5b7c7a1b90","flink.max-committed-checkpoint-id":"{id}","flink.assigned-snapshot-id":"{id}","added-data-files":"4","added-records":"125000","added-files-size":"73400320","changed-partition-count":"1","total-records":"{}","total-files-size":"{}","total-data-files":"{}","total-delete-files":"0","total-position-deletes":"0","total-equality-deletes":"0","engine-version":"1.20.0","engine-name":"flink","iceberg-version":"Apache Iceberg 1.10.0 (commit 2114bf631e49af532d66e2ce148ee49dd1dd1f1f)"}},"manifest-list":"s3://warehouse/streaming.db/events/metadata/snap-{id}-1-0b0e8f7e-5a3c-4a52-8f8e-0f2d8c9d4b11.avro","schema-id":0}}"#,
         START_MS + id * 1000,
@@ -57,24 +53,14 @@ fn metadata(c: &mut Criterion) {
         let text = document(snapshots);
         let table = TableMetadata::parse(text.as_bytes()).expect("a document");
         let next = append(snapshots + 1);
-        let at = ApplyAt {
-            now_ms: START_MS + (snapshots + 1) * 1000,
-            previous_location: Some("s3://previous"),
-        };
+        let at = ApplyAt { now_ms: START_MS + (snapshots + 1) * 1000, previous_location: Some("s3://previous") };
         let size = |name| BenchmarkId::new(name, snapshots);
         group.bench_function(size("parse"), |b| {
             b.iter(|| TableMetadata::parse(black_box(text.as_bytes())).expect("a document"))
         });
-        group.bench_function(size("apply"), |b| {
-            b.iter(|| apply(black_box(&table), &next, &at).expect("an append"))
-        });
+        group.bench_function(size("apply"), |b| b.iter(|| apply(black_box(&table), &next, &at).expect("an append")));
         group.bench_function(size("apply and encode"), |b| {
-            b.iter(|| {
-                apply(black_box(&table), &next, &at)
-                    .expect("an append")
-                    .metadata
-                    .encode()
-            });
+            b.iter(|| apply(black_box(&table), &next, &at).expect("an append").metadata.encode());
         });
         group.bench_function(size("encode"), |b| b.iter(|| black_box(&table).encode()));
         group.bench_function(size("encode refs"), |b| b.iter(|| black_box(&table).encode_refs()));

@@ -60,13 +60,7 @@ struct Change {
 
 impl Commits {
     pub fn new(store: Arc<dyn Store>, tables: Tables, mutations: Mutations, options: CommitOptions) -> Self {
-        Self {
-            swapper: Swapper::new(store.clone()),
-            store,
-            tables,
-            mutations,
-            options,
-        }
+        Self { swapper: Swapper::new(store.clone()), store, tables, mutations, options }
     }
 
     /// Commits to one table, or makes it with its first commit, and answers with the metadata as it then is.
@@ -77,10 +71,7 @@ impl Commits {
         ident: TableIdent,
         request: CommitRequest,
     ) -> Result<Loaded> {
-        let request = TransactionRequest {
-            changes: vec![(ident.clone(), request)],
-            fault: None,
-        };
+        let request = TransactionRequest { changes: vec![(ident.clone(), request)], fault: None };
         let answered = self.land(ctx, warehouse, request).await?;
         self.tables.answered(warehouse, &ident, answered).await
     }
@@ -113,10 +104,7 @@ impl Commits {
         if self.landed_before(ctx, warehouse, &changes).await? {
             // An entry that cannot be read cannot have landed with the others.
             return match request.fault {
-                None => Ok(Answered {
-                    answer: current(&changes),
-                    replayed: true,
-                }),
+                None => Ok(Answered { answer: current(&changes), replayed: true }),
                 Some(fault) => Err(in_doubt().with_source(fault)),
             };
         }
@@ -138,15 +126,8 @@ impl Commits {
         let (mut changes, mut faults) = (Vec::with_capacity(requests.len()), Vec::new());
         for (ident, mut request) in requests {
             faults.extend(request.take_fault());
-            let read = self
-                .store
-                .read_pointer(warehouse.id, &ident, request.snapshot_ids())
-                .await?;
-            changes.push(Change {
-                ident,
-                request: Arc::new(request),
-                read,
-            });
+            let read = self.store.read_pointer(warehouse.id, &ident, request.snapshot_ids()).await?;
+            changes.push(Change { ident, request: Arc::new(request), read });
         }
         Ok((changes, faults))
     }
@@ -165,10 +146,7 @@ impl Commits {
                 return Ok(Ran::Unchanged(current(&changes)));
             }
             let answer = drafts.answer();
-            match self
-                .write_and_swap(ctx, warehouse, drafts, ticket.receipt(answer.clone()))
-                .await?
-            {
+            match self.write_and_swap(ctx, warehouse, drafts, ticket.receipt(answer.clone())).await? {
                 SwapOutcome::Applied => return Ok(Ran::Done(answer)),
                 SwapOutcome::KeyTaken => return Ok(Ran::KeyTaken),
                 SwapOutcome::Lost | SwapOutcome::SnapshotKnown => {}
@@ -230,10 +208,7 @@ impl Commits {
 
     async fn read_again(&self, warehouse: &Warehouse, changes: &mut [Change]) -> Result<()> {
         for change in changes {
-            change.read = self
-                .store
-                .read_pointer(warehouse.id, &change.ident, change.request.snapshot_ids())
-                .await?;
+            change.read = self.store.read_pointer(warehouse.id, &change.ident, change.request.snapshot_ids()).await?;
         }
         Ok(())
     }
@@ -258,34 +233,20 @@ impl Commits {
 
     /// What brings no snapshot has no id to be known by: it landed if asking for it again changes nothing.
     async fn rest_is_there(&self, ctx: &RequestContext, warehouse: &Arc<Warehouse>, changes: &[Change]) -> bool {
-        let rest: Vec<&Change> = changes
-            .iter()
-            .filter(|change| change.request.snapshot_ids().is_empty())
-            .collect();
+        let rest: Vec<&Change> = changes.iter().filter(|change| change.request.snapshot_ids().is_empty()).collect();
         rest.is_empty() || matches!(self.draft(ctx, warehouse, &rest).await, Ok(drafts) if drafts.change_nothing())
     }
 
     async fn evidence(&self, warehouse: &Warehouse, change: &Change) -> Result<Evidence> {
         let ids = change.request.snapshot_ids();
-        let evidence = |landed_here, landed_elsewhere| Evidence {
-            added: ids.len(),
-            landed_here,
-            landed_elsewhere,
-        };
+        let evidence = |landed_here, landed_elsewhere| Evidence { added: ids.len(), landed_here, landed_elsewhere };
         if ids.is_empty() {
             return Ok(evidence(0, 0));
         }
         let asserted = change.request.asserted_uuid();
-        let here = change
-            .read
-            .pointer
-            .as_ref()
-            .filter(|pointer| pointer.kind == TabularKind::Table);
+        let here = change.read.pointer.as_ref().filter(|pointer| pointer.kind == TabularKind::Table);
         let here = here.filter(|pointer| asserted.is_none_or(|uuid| uuid == pointer.uuid));
-        let known = ids
-            .iter()
-            .filter(|id| here.is_some() && change.read.landed.contains(id))
-            .count();
+        let known = ids.iter().filter(|id| here.is_some() && change.read.landed.contains(id)).count();
         if known > 0 || (here.is_some() && asserted.is_some()) {
             return Ok(evidence(known, 0));
         }

@@ -103,13 +103,7 @@ impl Documents {
         place: &Place,
         location: &str,
     ) -> Result<Arc<TableDocument>, FileError> {
-        self.read(
-            &self.tables,
-            (warehouse, place),
-            location,
-            (TableDocument::read, Kind::NotFound),
-        )
-        .await
+        self.read(&self.tables, (warehouse, place), location, (TableDocument::read, Kind::NotFound)).await
     }
 
     /// The table in the file as it is now: a file that a client names is not ours, and may have been replaced. One that
@@ -117,23 +111,20 @@ impl Documents {
     pub async fn table_anew(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<TableDocument>, FileError> {
         self.forget(warehouse.id, location).await;
         let home = (warehouse.id, &warehouse.place);
-        self.read(&self.tables, home, location, (TableDocument::read, Kind::Invalid))
-            .await
+        self.read(&self.tables, home, location, (TableDocument::read, Kind::Invalid)).await
     }
 
     /// As [`Self::table`].
     pub async fn view(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<ViewDocument>, FileError> {
         let home = (warehouse.id, &warehouse.place);
-        self.read(&self.views, home, location, (ViewDocument::read, Kind::NotFound))
-            .await
+        self.read(&self.views, home, location, (ViewDocument::read, Kind::NotFound)).await
     }
 
     /// As [`Self::table_anew`].
     pub async fn view_anew(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<ViewDocument>, FileError> {
         self.forget(warehouse.id, location).await;
         let home = (warehouse.id, &warehouse.place);
-        self.read(&self.views, home, location, (ViewDocument::read, Kind::Invalid))
-            .await
+        self.read(&self.views, home, location, (ViewDocument::read, Kind::Invalid)).await
     }
 
     /// What lay there is gone, or may be.
@@ -181,11 +172,7 @@ impl Documents {
     pub async fn discard(&self, warehouse: &Warehouse, location: &str) {
         self.forget(warehouse.id, location).await;
         if let Err(error) = self.files.delete(&warehouse.place, location).await {
-            tracing::warn!(
-                location,
-                error = &error as &dyn std::error::Error,
-                "a lost metadata file stays behind"
-            );
+            tracing::warn!(location, error = &error as &dyn std::error::Error, "a lost metadata file stays behind");
         }
     }
 
@@ -205,27 +192,20 @@ impl Documents {
             })
         };
         // Whoever asks for a document while it is being read waits for it.
-        cache
-            .try_get_with((warehouse, location.to_owned()), load)
-            .await
-            .map_err(own)
+        cache.try_get_with((warehouse, location.to_owned()), load).await.map_err(own)
     }
 }
 
 /// The error for each of those who waited for it.
 fn own(error: Arc<FileError>) -> FileError {
     Arc::try_unwrap(error).unwrap_or_else(|shared| match &*shared {
-        FileError::Missing { location } => FileError::Missing {
-            location: location.clone(),
-        },
-        FileError::Denied { location, source } => FileError::Denied {
-            location: location.clone(),
-            source: source.to_string().into(),
-        },
-        FileError::Unavailable { location, source } => FileError::Unavailable {
-            location: location.clone(),
-            source: source.to_string().into(),
-        },
+        FileError::Missing { location } => FileError::Missing { location: location.clone() },
+        FileError::Denied { location, source } => {
+            FileError::Denied { location: location.clone(), source: source.to_string().into() }
+        }
+        FileError::Unavailable { location, source } => {
+            FileError::Unavailable { location: location.clone(), source: source.to_string().into() }
+        }
         FileError::Invalid(error) => FileError::Invalid(Error::new(error.kind(), error.message().to_owned())),
         FileError::AlreadyExists { .. } | FileError::TooLarge { .. } => {
             FileError::Invalid(Error::invalid(shared.to_string()))
@@ -249,9 +229,7 @@ fn gunzip(stored: Bytes) -> Result<Bytes> {
     }
     let mut plain = Vec::new();
     let mut limited = MultiGzDecoder::new(&stored[..]).take(DOCUMENT_MAX_BYTES + 1);
-    limited
-        .read_to_end(&mut plain)
-        .map_err(|error| Error::invalid("it is not whole gzip").with_source(error))?;
+    limited.read_to_end(&mut plain).map_err(|error| Error::invalid("it is not whole gzip").with_source(error))?;
     match plain.len() as u64 > DOCUMENT_MAX_BYTES {
         true => Err(Error::invalid(format!("it holds more than {DOCUMENT_MAX_BYTES} bytes"))),
         false => Ok(plain.into()),
@@ -261,9 +239,5 @@ fn gunzip(stored: Bytes) -> Result<Bytes> {
 fn gzip(plain: &Bytes) -> Bytes {
     use std::io::Write;
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder
-        .write_all(plain)
-        .and_then(|()| encoder.finish())
-        .expect("a vector takes all bytes")
-        .into()
+    encoder.write_all(plain).and_then(|()| encoder.finish()).expect("a vector takes all bytes").into()
 }

@@ -44,9 +44,7 @@ pub struct FilesOptions {
 
 impl Default for FilesOptions {
     fn default() -> Self {
-        Self {
-            max_concurrent_operations: 64,
-        }
+        Self { max_concurrent_operations: 64 }
     }
 }
 
@@ -73,10 +71,7 @@ struct Object {
 
 impl Files {
     pub fn new(options: FilesOptions) -> Self {
-        Self {
-            clients: Cache::new(MAX_CLIENTS),
-            turns: Semaphore::new(options.max_concurrent_operations),
-        }
+        Self { clients: Cache::new(MAX_CLIENTS), turns: Semaphore::new(options.max_concurrent_operations) }
     }
 
     /// The whole object, if it has at most `limit_bytes`.
@@ -137,10 +132,7 @@ impl Files {
         for location in locations {
             let object = self.named(place, location.as_str()).await?;
             let path = object.path.clone();
-            match by_store
-                .iter_mut()
-                .find(|(first, _)| Arc::ptr_eq(&first.store, &object.store))
-            {
+            match by_store.iter_mut().find(|(first, _)| Arc::ptr_eq(&first.store, &object.store)) {
                 Some((_, paths)) => paths.push(path),
                 None => by_store.push((object, vec![path])),
             }
@@ -168,8 +160,7 @@ impl Files {
                 }
                 Ok(())
             });
-            made.await
-                .map_err(|error| FileError::from_io(location.as_str(), error))?
+            made.await.map_err(|error| FileError::from_io(location.as_str(), error))?
         })
         .await
     }
@@ -193,12 +184,8 @@ impl Files {
     async fn check_probe(&self, place: &Place, object: &Location, bytes: &Bytes) -> Result<()> {
         let location = object.as_str();
         let read = self.read(place, location, PROBE_LIMIT_BYTES).await?;
-        let listed = self
-            .observed("list", async { self.named(place, location).await?.is_listed().await })
-            .await?;
-        let overwritten = self
-            .write_new(place, location, Bytes::from_static(b"overwritten"))
-            .await;
+        let listed = self.observed("list", async { self.named(place, location).await?.is_listed().await }).await?;
+        let overwritten = self.write_new(place, location, Bytes::from_static(b"overwritten")).await;
         let fault = match overwritten {
             _ if read != *bytes => "gives back other bytes than were written",
             _ if !listed => "does not list what was written",
@@ -237,11 +224,7 @@ impl Files {
                 store
             }
         };
-        Ok(Object {
-            store,
-            path,
-            location: parsed,
-        })
+        Ok(Object { store, path, location: parsed })
     }
 
     /// Waits for a turn, then counts and times the operation.
@@ -281,36 +264,22 @@ impl Object {
         let object = object.map_err(|error| FileError::from_store(location, error))?;
         let size_bytes = object.meta.size;
         if size_bytes > limit_bytes {
-            return Err(FileError::TooLarge {
-                location: location.to_owned(),
-                size_bytes,
-                limit_bytes,
-            });
+            return Err(FileError::TooLarge { location: location.to_owned(), size_bytes, limit_bytes });
         }
-        object
-            .bytes()
-            .await
-            .map_err(|error| FileError::from_store(location, error))
+        object.bytes().await.map_err(|error| FileError::from_store(location, error))
     }
 
     async fn put_new(&self, location: &str, bytes: Bytes) -> Result<()> {
         let options = PutOptions::from(PutMode::Create);
-        let written = self
-            .store
-            .put_opts(&self.path, PutPayload::from_bytes(bytes), options)
-            .await;
-        written
-            .map(drop)
-            .map_err(|error| FileError::from_write(location, error))
+        let written = self.store.put_opts(&self.path, PutPayload::from_bytes(bytes), options).await;
+        written.map(drop).map_err(|error| FileError::from_write(location, error))
     }
 
     /// The store says that the object exists: is it what we wanted to write?
     async fn is_ours(&self, location: &str, bytes: &Bytes) -> Result<()> {
         match self.read(location, bytes.len() as u64).await {
             Ok(found) if found == *bytes => Ok(()),
-            Ok(_) | Err(FileError::TooLarge { .. }) => Err(FileError::AlreadyExists {
-                location: location.to_owned(),
-            }),
+            Ok(_) | Err(FileError::TooLarge { .. }) => Err(FileError::AlreadyExists { location: location.to_owned() }),
             // S3 also says so while another write or a delete of the same key is under way.
             Err(FileError::Missing { .. }) => Err(FileError::Unavailable {
                 location: location.to_owned(),
@@ -325,9 +294,7 @@ impl Object {
         let mut results = self.store.delete_stream(paths);
         let mut first_error = Ok(());
         while let Some(deleted) = results.next().await {
-            let deleted = deleted
-                .map(drop)
-                .map_err(|error| FileError::from_store(self.location.as_str(), error));
+            let deleted = deleted.map(drop).map_err(|error| FileError::from_store(self.location.as_str(), error));
             first_error = first_error.and(ignore_missing(deleted));
         }
         first_error
@@ -335,10 +302,8 @@ impl Object {
 
     async fn is_listed(&self) -> Result<bool> {
         let mut listed = self.store.list(self.path.parent().as_ref());
-        while let Some(meta) = listed
-            .try_next()
-            .await
-            .map_err(|error| FileError::from_store(self.location.as_str(), error))?
+        while let Some(meta) =
+            listed.try_next().await.map_err(|error| FileError::from_store(self.location.as_str(), error))?
         {
             if meta.location == self.path {
                 return Ok(true);

@@ -120,11 +120,7 @@ pub struct Mutations {
 
 impl Mutations {
     pub fn new(store: Arc<dyn IdempotencyStore>, running: TaskTracker) -> Self {
-        Self {
-            store,
-            in_flight: Arc::default(),
-            running,
-        }
+        Self { store, in_flight: Arc::default(), running }
     }
 
     /// Runs `mutate` once for the request's key, detached from the client's connection, or replays its answer.
@@ -135,12 +131,7 @@ impl Mutations {
     {
         let (this, ticket) = (
             self.clone(),
-            Ticket {
-                warehouse,
-                key: ctx.idempotency.clone(),
-                at_ms: ctx.now_ms(),
-                deadline: ctx.deadline,
-            },
+            Ticket { warehouse, key: ctx.idempotency.clone(), at_ms: ctx.now_ms(), deadline: ctx.deadline },
         );
         let task = async move {
             match ticket.key.clone() {
@@ -180,10 +171,9 @@ impl Mutations {
             Ok(Ran::Done(answer)) => return Ok(now(answer)),
             Ok(Ran::KeyTaken) => None,
             Ok(Ran::Unchanged(answer)) => ticket.receipt(answer),
-            Err(error) if error.kind().is_deterministic() => ticket.receipt(Answer::Refused {
-                kind: error.kind(),
-                message: error.message().to_owned(),
-            }),
+            Err(error) if error.kind().is_deterministic() => {
+                ticket.receipt(Answer::Refused { kind: error.kind(), message: error.message().to_owned() })
+            }
             Err(error) => return Err(error),
         };
         if let Some(receipt) = unwritten
@@ -219,17 +209,11 @@ impl Mutations {
 }
 
 fn under_way() -> Error {
-    Error::new(
-        Kind::Unavailable,
-        "another request with this Idempotency-Key is under way: send it again after a while",
-    )
+    Error::new(Kind::Unavailable, "another request with this Idempotency-Key is under way: send it again after a while")
 }
 
 fn now(answer: Answer) -> Answered {
-    Answered {
-        answer,
-        replayed: false,
-    }
+    Answered { answer, replayed: false }
 }
 
 fn finish(ran: Ran) -> Result<Answered> {

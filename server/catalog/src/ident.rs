@@ -46,9 +46,7 @@ impl WarehouseName {
         if valid {
             Ok(Self(name.to_owned()))
         } else {
-            Err(Error::invalid(format!(
-                "warehouse name '{name}' must match [a-z0-9][a-z0-9_-]{{0,62}}"
-            )))
+            Err(Error::invalid(format!("warehouse name '{name}' must match [a-z0-9][a-z0-9_-]{{0,62}}")))
         }
     }
 
@@ -72,9 +70,7 @@ impl NamespaceIdent {
     /// Checks only what no name can be: no level, or an empty one. What a name may be is asked where one is made.
     pub fn new(levels: Vec<String>) -> Result<Self> {
         if levels.is_empty() || levels.iter().any(String::is_empty) {
-            return Err(Error::invalid(
-                "namespace must have at least one level, and no level may be empty",
-            ));
+            return Err(Error::invalid("namespace must have at least one level, and no level may be empty"));
         }
         Ok(Self(levels))
     }
@@ -113,10 +109,7 @@ pub struct TableIdent {
 
 impl TableIdent {
     pub fn new(namespace: NamespaceIdent, name: impl Into<String>) -> Self {
-        Self {
-            namespace,
-            name: name.into(),
-        }
+        Self { namespace, name: name.into() }
     }
 }
 

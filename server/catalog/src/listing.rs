@@ -33,10 +33,7 @@ impl PageRequest {
             None | Some("") => None,
             Some(token) => Some(decode(token)?),
         };
-        Ok(Page {
-            after,
-            limit: self.limit().map(|limit| limit + 1),
-        })
+        Ok(Page { after, limit: self.limit().map(|limit| limit + 1) })
     }
 
     /// The page out of the probed names.
@@ -45,10 +42,7 @@ impl PageRequest {
         let more = names.len() > limit;
         names.truncate(limit);
         let next_page_token = names.last().filter(|_| more).map(|last| encode(last));
-        Listing {
-            entries: names,
-            next_page_token,
-        }
+        Listing { entries: names, next_page_token }
     }
 
     fn limit(&self) -> Option<u32> {
@@ -63,20 +57,16 @@ impl PageRequest {
 impl<T> Listing<T> {
     pub fn try_map<U>(self, into: impl FnMut(T) -> Result<U>) -> Result<Listing<U>> {
         let entries = self.entries.into_iter().map(into).collect::<Result<_>>()?;
-        Ok(Listing {
-            entries,
-            next_page_token: self.next_page_token,
-        })
+        Ok(Listing { entries, next_page_token: self.next_page_token })
     }
 }
 
 /// Hexadecimal: no character of a name needs to survive a query string.
 fn encode(name: &str) -> String {
-    name.bytes()
-        .fold(String::with_capacity(2 * name.len()), |mut token, byte| {
-            write!(token, "{byte:02x}").expect("writing to a string cannot fail");
-            token
-        })
+    name.bytes().fold(String::with_capacity(2 * name.len()), |mut token, byte| {
+        write!(token, "{byte:02x}").expect("writing to a string cannot fail");
+        token
+    })
 }
 
 fn decode(token: &str) -> Result<String> {
@@ -85,16 +75,8 @@ fn decode(token: &str) -> Result<String> {
     if !digits.len().is_multiple_of(2) || !token.is_ascii() {
         return Err(wrong());
     }
-    let byte = |pair: &[u8]| {
-        std::str::from_utf8(pair)
-            .ok()
-            .and_then(|pair| u8::from_str_radix(pair, 16).ok())
-    };
-    let bytes = digits
-        .chunks(2)
-        .map(byte)
-        .collect::<Option<Vec<_>>>()
-        .ok_or_else(wrong)?;
+    let byte = |pair: &[u8]| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());
+    let bytes = digits.chunks(2).map(byte).collect::<Option<Vec<_>>>().ok_or_else(wrong)?;
     String::from_utf8(bytes).map_err(|_| wrong())
 }
 
@@ -110,52 +92,28 @@ mod tests {
     fn a_client_that_does_not_page_gets_everything() {
         let page = PageRequest::default();
         assert_eq!(page.probe().unwrap(), Page::ALL);
-        assert_eq!(
-            page.cut(names(0..3)),
-            Listing {
-                entries: names(0..3),
-                next_page_token: None
-            }
-        );
+        assert_eq!(page.cut(names(0..3)), Listing { entries: names(0..3), next_page_token: None });
     }
 
     #[test]
     fn a_token_leads_to_the_entry_after_the_last_one() {
-        let first = PageRequest {
-            token: None,
-            size: Some(2),
-        };
+        let first = PageRequest { token: None, size: Some(2) };
         let listing = first.cut(names(0..3));
         assert_eq!(listing.entries, names(0..2));
-        let next = PageRequest {
-            token: listing.next_page_token,
-            size: Some(2),
-        };
-        assert_eq!(
-            next.probe().unwrap(),
-            Page {
-                after: Some("n1".into()),
-                limit: Some(3)
-            }
-        );
+        let next = PageRequest { token: listing.next_page_token, size: Some(2) };
+        assert_eq!(next.probe().unwrap(), Page { after: Some("n1".into()), limit: Some(3) });
     }
 
     #[test]
     fn a_full_last_page_has_no_token() {
-        let page = PageRequest {
-            token: Some(String::new()),
-            size: Some(2),
-        };
+        let page = PageRequest { token: Some(String::new()), size: Some(2) };
         assert_eq!(page.cut(names(0..2)).next_page_token, None);
     }
 
     #[test]
     fn a_foreign_token_is_refused() {
         for token in ["zz", "abc", "ff", "é€"] {
-            let page = PageRequest {
-                token: Some(token.into()),
-                size: None,
-            };
+            let page = PageRequest { token: Some(token.into()), size: None };
             assert!(page.probe().is_err(), "{token}");
         }
     }

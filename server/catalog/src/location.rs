@@ -35,16 +35,9 @@ impl Location {
             let known = SCHEMES.join(", ");
             return Err(refuse(text, &format!("has an unknown scheme: known are {known}")));
         }
-        let body = if scheme == "file" {
-            file_path(text, rest)?
-        } else {
-            bucket_and_key(text, rest)?
-        };
+        let body = if scheme == "file" { file_path(text, rest)? } else { bucket_and_key(text, rest)? };
         check_segments(text, body, scheme == "file")?;
-        Ok(Self {
-            text: format!("{scheme}://{body}"),
-            scheme_bytes: scheme.len(),
-        })
+        Ok(Self { text: format!("{scheme}://{body}"), scheme_bytes: scheme.len() })
     }
 
     /// The normal form, with the scheme as it was given.
@@ -70,10 +63,7 @@ impl Location {
     /// Is `other` this place or below it? `/aab` does not contain `/aabb`.
     pub fn contains(&self, other: &Location) -> bool {
         self.store() == other.store()
-            && other
-                .body()
-                .strip_prefix(self.body())
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            && other.body().strip_prefix(self.body()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
     /// The place itself and every place above it up to the root of its store, longest first, with one spelling of the
@@ -81,10 +71,7 @@ impl Location {
     pub fn ancestors(&self) -> Vec<String> {
         let (store, body) = (self.store(), self.body());
         let above = body.rmatch_indices('/').map(|(end, _)| &body[..end]);
-        std::iter::once(body)
-            .chain(above)
-            .map(|part| format!("{store}://{part}"))
-            .collect()
+        std::iter::once(body).chain(above).map(|part| format!("{store}://{part}")).collect()
     }
 
     /// The same place for all aliases of the scheme: the first of [`Self::ancestors`].
@@ -95,10 +82,7 @@ impl Location {
     /// A place below this one. `child` is a name or a relative path of names that need no check.
     pub fn join(&self, child: &str) -> Location {
         let text = format!("{}/{}", self.text, child.trim_matches('/'));
-        Self {
-            text,
-            scheme_bytes: self.scheme_bytes,
-        }
+        Self { text, scheme_bytes: self.scheme_bytes }
     }
 
     /// What the scheme stands for: `s3a` and `s3n` are only other clients' names of `s3`.
@@ -138,11 +122,7 @@ impl fmt::Display for Location {
 /// The text without slashes at its end; those of `scheme://` stay.
 pub fn strip_trailing_slashes(text: &str) -> &str {
     let stripped = text.trim_end_matches('/');
-    if stripped.ends_with(':') {
-        &text[..text.len().min(stripped.len() + 2)]
-    } else {
-        stripped
-    }
+    if stripped.ends_with(':') { &text[..text.len().min(stripped.len() + 2)] } else { stripped }
 }
 
 fn refuse(text: &str, why: &str) -> Error {
@@ -174,10 +154,7 @@ fn file_path<'a>(text: &str, rest: &'a str) -> Result<&'a str> {
             let slash = after.find('/').unwrap_or(after.len());
             let (host, path) = after.split_at(slash);
             if !host.is_empty() && !host.eq_ignore_ascii_case("localhost") {
-                return Err(refuse(
-                    text,
-                    "names a host: a file location is local, like 'file:///path'",
-                ));
+                return Err(refuse(text, "names a host: a file location is local, like 'file:///path'"));
             }
             path
         }
@@ -189,25 +166,18 @@ fn file_path<'a>(text: &str, rest: &'a str) -> Result<&'a str> {
 }
 
 fn bucket_and_key<'a>(text: &str, rest: &'a str) -> Result<&'a str> {
-    let body = rest
-        .strip_prefix("//")
-        .ok_or_else(|| refuse(text, "is not absolute: write it like 's3://bucket/key'"))?;
+    let body =
+        rest.strip_prefix("//").ok_or_else(|| refuse(text, "is not absolute: write it like 's3://bucket/key'"))?;
     let bucket = body.split('/').next().unwrap_or_default();
     if bucket.is_empty() {
         return Err(refuse(text, "names no bucket"));
     }
     if bucket.contains('@') {
-        return Err(refuse(
-            text,
-            "contains user information: credentials do not belong into a location",
-        ));
+        return Err(refuse(text, "contains user information: credentials do not belong into a location"));
     }
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     if !bucket.chars().all(plain) {
-        return Err(refuse(
-            text,
-            "names a bucket that cannot be: letters, digits, '.', '-' and '_' are allowed",
-        ));
+        return Err(refuse(text, "names a bucket that cannot be: letters, digits, '.', '-' and '_' are allowed"));
     }
     Ok(body.trim_end_matches('/'))
 }
@@ -218,11 +188,7 @@ fn check_segments(text: &str, body: &str, encoded_too: bool) -> Result<()> {
     if !names.is_empty() && names.split('/').any(str::is_empty) {
         return Err(refuse(text, "contains an empty segment ('//')"));
     }
-    let decoded = if encoded_too {
-        decode_dots_and_slashes(names)
-    } else {
-        names.to_owned()
-    };
+    let decoded = if encoded_too { decode_dots_and_slashes(names) } else { names.to_owned() };
     if decoded.split('/').any(|segment| matches!(segment, "." | "..")) {
         return Err(refuse(text, "contains a '.' or '..' segment"));
     }
@@ -230,10 +196,7 @@ fn check_segments(text: &str, body: &str, encoded_too: bool) -> Result<()> {
 }
 
 fn decode_dots_and_slashes(text: &str) -> String {
-    text.replace("%2e", ".")
-        .replace("%2E", ".")
-        .replace("%2f", "/")
-        .replace("%2F", "/")
+    text.replace("%2e", ".").replace("%2E", ".").replace("%2f", "/").replace("%2F", "/")
 }
 
 #[cfg(test)]
@@ -269,12 +232,9 @@ mod tests {
 
     #[test]
     fn names_are_kept_as_they_are_written() {
-        for text in [
-            "file:///a b/c%20d/e+f/ä",
-            "s3://b/a b/c%20d/e+f/ä/%2e%2e/x=%2F",
-            "file:///a..b/.c/...",
-            "s3://b/~*[x]",
-        ] {
+        for text in
+            ["file:///a b/c%20d/e+f/ä", "s3://b/a b/c%20d/e+f/ä/%2e%2e/x=%2F", "file:///a..b/.c/...", "s3://b/~*[x]"]
+        {
             assert_eq!(place(text).as_str(), text);
         }
     }
@@ -357,20 +317,13 @@ mod tests {
             ("s3://b", "s3://bb/x", false),
             ("s3://b/x", "s3://b/X", false),
         ] {
-            assert_eq!(
-                place(outer).contains(&place(inner)),
-                contained,
-                "{outer} contains {inner}"
-            );
+            assert_eq!(place(outer).contains(&place(inner)), contained, "{outer} contains {inner}");
         }
     }
 
     #[test]
     fn ancestors_reach_up_to_the_root_of_the_store() {
-        assert_eq!(
-            place("file:/a/b c/d").ancestors(),
-            ["file:///a/b c/d", "file:///a/b c", "file:///a", "file://"]
-        );
+        assert_eq!(place("file:/a/b c/d").ancestors(), ["file:///a/b c/d", "file:///a/b c", "file:///a", "file://"]);
         assert_eq!(place("s3://b/x/y").ancestors(), ["s3://b/x/y", "s3://b/x", "s3://b"]);
     }
 

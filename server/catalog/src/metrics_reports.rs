@@ -56,9 +56,7 @@ fn check(body: &[u8]) -> Result<&'static str> {
         Some("scan-report") => "scan",
         Some("commit-report") => "commit",
         Some(other) => {
-            return Err(Error::invalid(format!(
-                "report-type '{other}' must be scan-report or commit-report"
-            )));
+            return Err(Error::invalid(format!("report-type '{other}' must be scan-report or commit-report")));
         }
         None => return Err(Error::invalid("report-type is required: scan-report or commit-report")),
     };

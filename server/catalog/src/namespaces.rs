@@ -52,10 +52,7 @@ pub struct PropertiesChanged {
 impl PropertiesChange {
     /// Applies the change and tells what it did.
     pub fn apply(&self, properties: &mut BTreeMap<String, String>) -> PropertiesChanged {
-        let mut changed = PropertiesChanged {
-            updated: self.updates.keys().cloned().collect(),
-            ..Default::default()
-        };
+        let mut changed = PropertiesChanged { updated: self.updates.keys().cloned().collect(), ..Default::default() };
         for key in self.removals.iter().collect::<BTreeSet<_>>() {
             match properties.remove(key) {
                 Some(_) => changed.removed.push(key.clone()),
@@ -100,10 +97,7 @@ impl Namespaces {
     }
 
     pub async fn get(&self, _ctx: &RequestContext, warehouse: &Warehouse, ident: &NamespaceIdent) -> Result<Namespace> {
-        self.store
-            .namespace(warehouse.id, ident)
-            .await?
-            .ok_or_else(|| missing(ident))
+        self.store.namespace(warehouse.id, ident).await?.ok_or_else(|| missing(ident))
     }
 
     pub async fn create(&self, ctx: &RequestContext, warehouse: &Warehouse, namespace: Namespace) -> Result<Namespace> {
@@ -123,10 +117,9 @@ impl Namespaces {
             match store.create_namespace(&new, receipt.as_ref()).await? {
                 NamespaceCreated::Created => Ok(Ran::Done(answer)),
                 NamespaceCreated::KeyTaken => Ok(Ran::KeyTaken),
-                NamespaceCreated::AlreadyExists => Err(Error::new(
-                    Kind::AlreadyExists,
-                    format!("Namespace already exists: {}", namespace.ident),
-                )),
+                NamespaceCreated::AlreadyExists => {
+                    Err(Error::new(Kind::AlreadyExists, format!("Namespace already exists: {}", namespace.ident)))
+                }
                 NamespaceCreated::ParentMissing => {
                     Err(namespace.ident.parent().as_ref().map_or_else(missing_top, missing))
                 }
@@ -143,18 +136,13 @@ impl Namespaces {
         change: PropertiesChange,
     ) -> Result<PropertiesChanged> {
         if let Some(key) = change.removals.iter().find(|key| change.updates.contains_key(*key)) {
-            return Err(Error::unprocessable(format!(
-                "property '{key}' is in both removals and updates"
-            )));
+            return Err(Error::unprocessable(format!("property '{key}' is in both removals and updates")));
         }
         check_location(warehouse, &change.updates)?;
         let (store, warehouse_id) = (self.store.clone(), warehouse.id);
         let answer = self.mutations.once(ctx, warehouse_id, async move |ticket| {
             let receipt = ticket.receipt(Answer::Empty);
-            match store
-                .update_namespace(warehouse_id, &ident, &change, receipt.as_ref())
-                .await?
-            {
+            match store.update_namespace(warehouse_id, &ident, &change, receipt.as_ref()).await? {
                 NamespaceUpdated::Updated(changed) => Ok(Ran::Done(changed.answer())),
                 NamespaceUpdated::Missing => Err(missing(&ident)),
                 NamespaceUpdated::KeyTaken => Ok(Ran::KeyTaken),
@@ -199,9 +187,7 @@ pub fn check_part(what: &str, name: &str) -> Result<()> {
         return Err(Error::invalid(format!("{what} is longer than {NAME_MAX_BYTES} bytes")));
     }
     if name == "." || name == ".." {
-        return Err(Error::invalid(format!(
-            "{what} must not be '{name}', which no URL can name"
-        )));
+        return Err(Error::invalid(format!("{what} must not be '{name}', which no URL can name")));
     }
     if name.chars().any(char::is_control) {
         return Err(Error::invalid(format!("{what} must not hold control characters")));
@@ -221,10 +207,7 @@ fn check_name(ident: &NamespaceIdent) -> Result<()> {
     if ident.levels().len() > LEVELS_MAX {
         return Err(Error::invalid(format!("namespace has more than {LEVELS_MAX} levels")));
     }
-    ident
-        .levels()
-        .iter()
-        .try_for_each(|level| check_part("a level of the namespace", level))
+    ident.levels().iter().try_for_each(|level| check_part("a level of the namespace", level))
 }
 
 fn body(value: &impl Serialize) -> Answer {

@@ -33,10 +33,7 @@ pub const PURGES_TOTAL: &str = "frazil_purges_total";
 pub enum PurgeTarget {
     /// All files that a dropped table's metadata reaches, below the table's location.
     #[serde(rename_all = "kebab-case")]
-    Table {
-        location: String,
-        metadata_location: String,
-    },
+    Table { location: String, metadata_location: String },
     /// One metadata file that fell out of the log.
     #[serde(rename_all = "kebab-case")]
     File { location: String },
@@ -81,11 +78,7 @@ pub struct Purges {
 
 impl Purges {
     pub fn new(store: Arc<dyn Store>, documents: Documents, files: Arc<Files>) -> Self {
-        Self {
-            store,
-            documents,
-            files,
-        }
+        Self { store, documents, files }
     }
 
     /// Takes up one task that is due; false where there is none. A task that fails is tried again later.
@@ -102,9 +95,7 @@ impl Purges {
             Err(error) => {
                 tracing::warn!(purge = %job.task.id, error = &error as &dyn std::error::Error, "a purge is put off");
                 let retry_ms = clock.now_ms() + pause_ms(job.failures);
-                self.store
-                    .postpone_purge(job.task.id, retry_ms, error.message())
-                    .await?;
+                self.store.postpone_purge(job.task.id, retry_ms, error.message()).await?;
                 "postponed"
             }
         };
@@ -126,15 +117,8 @@ impl Purges {
                     deleted => Ok(deleted?),
                 }
             }
-            PurgeTarget::Table {
-                location,
-                metadata_location,
-            } => {
-                match self
-                    .documents
-                    .table_in(job.task.warehouse, &job.place, metadata_location)
-                    .await
-                {
+            PurgeTarget::Table { location, metadata_location } => {
+                match self.documents.table_in(job.task.warehouse, &job.place, metadata_location).await {
                     Ok(document) => {
                         let reachable = reachable(location, metadata_location, &document);
                         self.documents.forget(job.task.warehouse, metadata_location).await;
@@ -161,9 +145,7 @@ impl Purges {
 }
 
 fn pause_ms(failures: i64) -> i64 {
-    RETRY_MIN_MS
-        .saturating_mul(1 << failures.clamp(0, 16))
-        .min(RETRY_MAX_MS)
+    RETRY_MIN_MS.saturating_mul(1 << failures.clamp(0, 16)).min(RETRY_MAX_MS)
 }
 
 fn reachable(location: &str, metadata_location: &str, document: &TableDocument) -> Reachable {
@@ -172,16 +154,8 @@ fn reachable(location: &str, metadata_location: &str, document: &TableDocument) 
     Reachable {
         table_location: location.to_owned(),
         metadata_location: metadata_location.to_owned(),
-        metadata_files: metadata
-            .metadata_log()
-            .iter()
-            .map(|entry| entry.metadata_file.clone())
-            .collect(),
-        manifest_lists: metadata
-            .snapshots()
-            .filter_map(Snapshot::manifest_list)
-            .map(str::to_owned)
-            .collect(),
+        metadata_files: metadata.metadata_log().iter().map(|entry| entry.metadata_file.clone()).collect(),
+        manifest_lists: metadata.snapshots().filter_map(Snapshot::manifest_list).map(str::to_owned).collect(),
         statistics: statistics.map(|file| file.path.clone()).collect(),
         manifests: metadata.snapshots().flat_map(Snapshot::manifests).collect(),
     }

@@ -61,18 +61,10 @@ pub trait Sink: Send {
 ///
 /// An error means that the store did not answer or denied access, or that the location is no longer in the place.
 pub async fn purge_table(files: &Files, place: &Place, table: &Reachable) -> Result<PurgeReport> {
-    let mut deletion = Deletion {
-        files,
-        place,
-        deleted: 0,
-        outside: 0,
-    };
+    let mut deletion = Deletion { files, place, deleted: 0, outside: 0 };
     let mut walked = reachable_files(files, place, table, &mut deletion).await?;
     walked.outside += deletion.outside;
-    let report = PurgeReport {
-        deleted: deletion.deleted,
-        walked,
-    };
+    let report = PurgeReport { deleted: deletion.deleted, walked };
     info!(
         location = table.table_location,
         deleted = report.deleted,
@@ -92,13 +84,7 @@ pub async fn purge_table(files: &Files, place: &Place, table: &Reachable) -> Res
 pub async fn reachable_files(files: &Files, place: &Place, table: &Reachable, sink: &mut impl Sink) -> Result<Walked> {
     let location = Location::parse(&table.table_location)?;
     place.check(&location)?;
-    let mut walk = Walk {
-        files,
-        place,
-        location,
-        sink,
-        walked: Walked::default(),
-    };
+    let mut walk = Walk { files, place, location, sink, walked: Walked::default() };
     let mut lists = Vec::new();
     let mut manifests = Manifests::default();
     for list in &table.manifest_lists {
@@ -197,11 +183,7 @@ impl<S: Sink> Walk<'_, S> {
                 self.sink.take(std::mem::take(&mut batch)).await?;
             }
         }
-        if batch.is_empty() {
-            Ok(())
-        } else {
-            self.sink.take(batch).await
-        }
+        if batch.is_empty() { Ok(()) } else { self.sink.take(batch).await }
     }
 }
 

@@ -30,11 +30,10 @@ pub enum StoreError {
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Aborted(source) => Error::new(
-                Kind::Unavailable,
-                "the catalog's database did not take the request; nothing was changed",
-            )
-            .with_source(source),
+            StoreError::Aborted(source) => {
+                Error::new(Kind::Unavailable, "the catalog's database did not take the request; nothing was changed")
+                    .with_source(source)
+            }
             StoreError::OutcomeUnknown(source) => Error::new(
                 Kind::StateUnknown,
                 "the change may or may not have been applied: ask again before repeating it",
@@ -54,8 +53,5 @@ pub struct Page {
 }
 
 impl Page {
-    pub const ALL: Page = Page {
-        after: None,
-        limit: None,
-    };
+    pub const ALL: Page = Page { after: None, limit: None };
 }

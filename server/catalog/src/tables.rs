@@ -70,14 +70,7 @@ pub struct Tables {
 
 impl Tables {
     pub fn new(store: Arc<dyn Store>, tabulars: Tabulars, documents: Documents, files: Arc<Files>) -> Self {
-        Self {
-            tabulars,
-            namespaces: store.clone(),
-            commits: store.clone(),
-            purges: store,
-            documents,
-            files,
-        }
+        Self { tabulars, namespaces: store.clone(), commits: store.clone(), purges: store, documents, files }
     }
 
     pub async fn list(
@@ -119,9 +112,7 @@ impl Tables {
         from: TableIdent,
         to: TableIdent,
     ) -> Result<()> {
-        self.tabulars
-            .rename(ctx, warehouse, TabularKind::Table, (from, to))
-            .await
+        self.tabulars.rename(ctx, warehouse, TabularKind::Table, (from, to)).await
     }
 
     pub async fn drop(
@@ -140,10 +131,7 @@ impl Tables {
                     true => vec![this.purge_task(&ctx, &home, &from).await?],
                     false => Vec::new(),
                 };
-                Ok(Plan {
-                    purges,
-                    ..Plan::new(PointerChange::Drop { from }, Answer::Empty)
-                })
+                Ok(Plan { purges, ..Plan::new(PointerChange::Drop { from }, Answer::Empty) })
             }
         };
         self.tabulars.change(ctx, warehouse, plan).await.map(|_| ())
@@ -179,10 +167,7 @@ impl Tables {
         except: Option<TabularId>,
     ) -> Result<()> {
         warehouse.place.check(location)?;
-        if std::iter::once(&warehouse.place.root)
-            .chain(&warehouse.place.allowed)
-            .any(|place| place == location)
-        {
+        if std::iter::once(&warehouse.place.root).chain(&warehouse.place.allowed).any(|place| place == location) {
             return Err(Error::invalid(format!(
                 "location {location} is a place for many tables: choose a folder below it"
             )));
@@ -200,19 +185,11 @@ impl Tables {
         ident: &TableIdent,
         answered: Answered,
     ) -> Result<Loaded> {
-        let Answer::Document {
-            uuid,
-            metadata_location,
-        } = answered.answer
-        else {
+        let Answer::Document { uuid, metadata_location } = answered.answer else {
             return Err(Error::new(Kind::Internal, "a kept answer is not of this operation"));
         };
         if answered.replayed
-            && let Some(now) = self
-                .tabulars
-                .find(warehouse, ident)
-                .await?
-                .filter(|now| now.uuid == uuid)
+            && let Some(now) = self.tabulars.find(warehouse, ident).await?.filter(|now| now.uuid == uuid)
         {
             let (location, document) = self.current_document(warehouse, ident, now).await?;
             return Ok(loaded(location, &document, SnapshotMode::All));
@@ -239,10 +216,7 @@ impl Tables {
         }
         let again = self.pointer(warehouse, ident).await?;
         match self.documents.is_lost(warehouse, &again.metadata_location).await {
-            true => Err(FileError::Missing {
-                location: again.metadata_location,
-            }
-            .into()),
+            true => Err(FileError::Missing { location: again.metadata_location }.into()),
             false => Ok(again),
         }
     }
@@ -287,19 +261,13 @@ impl Tables {
 
 /// No refusal may follow what is applied: clients would delete its files.
 pub(crate) fn applied_unread(error: FileError) -> Error {
-    Error::new(
-        Kind::StateUnknown,
-        "the change is applied, and its metadata cannot be read now: load it again",
-    )
-    .with_source(error)
+    Error::new(Kind::StateUnknown, "the change is applied, and its metadata cannot be read now: load it again")
+        .with_source(error)
 }
 
 /// As Java reads it: everything but "true", in any case, is false.
 fn forbids_gc(document: &TableDocument) -> bool {
-    document
-        .metadata
-        .property("gc.enabled")
-        .is_some_and(|enabled| !enabled.eq_ignore_ascii_case("true"))
+    document.metadata.property("gc.enabled").is_some_and(|enabled| !enabled.eq_ignore_ascii_case("true"))
 }
 
 fn loaded(metadata_location: String, document: &TableDocument, mode: SnapshotMode) -> Loaded {

@@ -36,9 +36,7 @@ impl TabularKind {
 
     /// The reverse of [`Self::as_str`].
     pub fn of(text: &str) -> Option<Self> {
-        [TabularKind::Table, TabularKind::View]
-            .into_iter()
-            .find(|kind| kind.as_str() == text)
+        [TabularKind::Table, TabularKind::View].into_iter().find(|kind| kind.as_str() == text)
     }
 
     pub fn missing(self, ident: &TableIdent) -> Error {
@@ -84,10 +82,7 @@ pub struct Pointer {
 impl Pointer {
     /// What lies here, as the answer of a mutation.
     pub fn answer(&self) -> Answer {
-        Answer::Document {
-            uuid: self.uuid,
-            metadata_location: self.metadata_location.clone(),
-        }
+        Answer::Document { uuid: self.uuid, metadata_location: self.metadata_location.clone() }
     }
 }
 
@@ -120,24 +115,12 @@ pub struct Plan {
 
 impl Plan {
     pub fn new(change: PointerChange, answer: Answer) -> Self {
-        Self {
-            change: Some(change),
-            answer,
-            purges: Vec::new(),
-            written: None,
-            adopts: false,
-        }
+        Self { change: Some(change), answer, purges: Vec::new(), written: None, adopts: false }
     }
 
     /// Answers with what is there, and changes nothing.
     pub fn unchanged(pointer: &Pointer) -> Self {
-        Self {
-            change: None,
-            answer: pointer.answer(),
-            purges: Vec::new(),
-            written: None,
-            adopts: false,
-        }
+        Self { change: None, answer: pointer.answer(), purges: Vec::new(), written: None, adopts: false }
     }
 }
 
@@ -152,12 +135,7 @@ pub struct Tabulars {
 
 impl Tabulars {
     pub fn new(store: Arc<dyn Store>, documents: Documents, mutations: Mutations) -> Self {
-        Self {
-            swapper: Swapper::new(store.clone()),
-            store,
-            documents,
-            mutations,
-        }
+        Self { swapper: Swapper::new(store.clone()), store, documents, mutations }
     }
 
     pub async fn list(
@@ -167,13 +145,9 @@ impl Tabulars {
         namespace: &NamespaceIdent,
         page: &PageRequest,
     ) -> Result<Listing<TableIdent>> {
-        let names = self
-            .store
-            .list_tabulars(warehouse.id, namespace, kind, &page.probe()?)
-            .await?;
+        let names = self.store.list_tabulars(warehouse.id, namespace, kind, &page.probe()?).await?;
         let names = names.ok_or_else(|| crate::namespaces::missing(namespace))?;
-        page.cut(names)
-            .try_map(|name| Ok(TableIdent::new(namespace.clone(), name)))
+        page.cut(names).try_map(|name| Ok(TableIdent::new(namespace.clone(), name)))
     }
 
     /// Whatever has that name.
@@ -183,10 +157,7 @@ impl Tabulars {
 
     /// The pointer of a table or view; the other kind of that name does not count.
     pub async fn pointer(&self, warehouse: &Warehouse, kind: TabularKind, ident: &TableIdent) -> Result<Pointer> {
-        let found = self
-            .find(warehouse, ident)
-            .await?
-            .filter(|pointer| pointer.kind == kind);
+        let found = self.find(warehouse, ident).await?.filter(|pointer| pointer.kind == kind);
         found.ok_or_else(|| kind.missing(ident))
     }
 
@@ -207,10 +178,7 @@ impl Tabulars {
                 SwapOutcome::Applied => return Ok(Ran::Done(answer)),
                 SwapOutcome::KeyTaken => return Ok(Ran::KeyTaken),
                 SwapOutcome::Lost | SwapOutcome::SnapshotKnown if context.time_left().is_zero() => {
-                    return Err(Error::new(
-                        Kind::Unavailable,
-                        "others kept changing it; nothing was changed",
-                    ));
+                    return Err(Error::new(Kind::Unavailable, "others kept changing it; nothing was changed"));
                 }
                 SwapOutcome::Lost | SwapOutcome::SnapshotKnown => {}
                 refused => return Err(refusal(refused)),
@@ -263,10 +231,7 @@ impl Tabulars {
                     return Err(Error::new(Kind::AlreadyExists, message));
                 }
                 if source == to {
-                    return Ok(Plan {
-                        answer: Answer::Empty,
-                        ..Plan::unchanged(&from)
-                    });
+                    return Ok(Plan { answer: Answer::Empty, ..Plan::unchanged(&from) });
                 }
                 Ok(Plan::new(PointerChange::Rename { from, to }, Answer::Empty))
             }

@@ -30,9 +30,7 @@ pub struct TestClock {
 
 impl TestClock {
     pub fn at(now_ms: i64) -> Self {
-        Self {
-            now_ms: Arc::new(AtomicI64::new(now_ms)),
-        }
+        Self { now_ms: Arc::new(AtomicI64::new(now_ms)) }
     }
 
     pub fn advance(&self, by: Duration) {

@@ -109,9 +109,7 @@ impl ViewMetadata {
             version_log: self.version_log.iter().map(LogEntry::raw).collect(),
             unknown: &self.unknown,
         };
-        serde_json::to_vec(&document)
-            .expect("strings, numbers and raw JSON always encode")
-            .into()
+        serde_json::to_vec(&document).expect("strings, numbers and raw JSON always encode").into()
     }
 
     pub fn uuid(&self) -> Uuid {
@@ -137,22 +135,10 @@ impl ViewMetadata {
 
     /// About how much memory the document takes, for caches that are bounded in bytes.
     pub fn memory_bytes(&self) -> usize {
-        let properties: usize = self
-            .properties
-            .iter()
-            .map(|(key, value)| key.len() + value.len() + 64)
-            .sum();
-        let schemas: usize = self
-            .schemas
-            .iter()
-            .map(|schema| schema.raw().get().len() + size_of::<ViewSchema>())
-            .sum();
+        let properties: usize = self.properties.iter().map(|(key, value)| key.len() + value.len() + 64).sum();
+        let schemas: usize = self.schemas.iter().map(|schema| schema.raw().get().len() + size_of::<ViewSchema>()).sum();
         let versions: usize = self.versions.iter().map(ViewVersion::memory_bytes).sum();
-        let log: usize = self
-            .version_log
-            .iter()
-            .map(|entry| entry.raw().get().len() + size_of::<LogEntry>())
-            .sum();
+        let log: usize = self.version_log.iter().map(|entry| entry.raw().get().len() + size_of::<LogEntry>()).sum();
         size_of::<Self>() + self.location.len() + properties + schemas + versions + log + self.unknown.memory_bytes()
     }
 
@@ -168,9 +154,7 @@ impl ViewMetadata {
     fn current_version(&self) -> Result<&ViewVersion> {
         self.version(self.current_version_id).ok_or_else(|| {
             let id = self.current_version_id;
-            Error::invalid(format!(
-                "view metadata: current-version-id {id} is not among the versions"
-            ))
+            Error::invalid(format!("view metadata: current-version-id {id} is not among the versions"))
         })
     }
 
@@ -202,7 +186,5 @@ fn check_unique(field: &str, ids: impl Iterator<Item = i32>) -> Result<()> {
 }
 
 fn unsupported_format(format_version: i32) -> Error {
-    Error::invalid(format!(
-        "Unsupported format version: {format_version}; views have format version {FORMAT_VERSION}"
-    ))
+    Error::invalid(format!("Unsupported format version: {format_version}; views have format version {FORMAT_VERSION}"))
 }

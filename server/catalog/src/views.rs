@@ -17,7 +17,7 @@ use crate::location::Location;
 use crate::namespaces::check_part;
 use crate::namespaces::store::NamespaceStore;
 use crate::store::Store;
-use crate::tables::{LoadOutcome, Loaded, SnapshotMode, etag, own_location};
+use crate::tables::{LoadOutcome, Loaded, SnapshotMode, applied_unread, etag, own_location};
 use crate::tabulars::{Plan, Pointer, TabularKind, Tabulars};
 use crate::view_metadata::{self, NewView, ViewMetadata, ViewRequirement, ViewUpdate};
 use crate::warehouses::Warehouse;
@@ -67,11 +67,7 @@ pub struct Views {
 
 impl Views {
     pub fn new(store: Arc<dyn Store>, tabulars: Tabulars, documents: Documents) -> Self {
-        Self {
-            tabulars,
-            namespaces: store,
-            documents,
-        }
+        Self { tabulars, namespaces: store, documents }
     }
 
     pub async fn list(
@@ -101,9 +97,7 @@ impl Views {
         if if_none_match.contains(&etag) {
             return Ok(LoadOutcome::NotModified { etag });
         }
-        self.at(warehouse, pointer.metadata_location)
-            .await
-            .map(LoadOutcome::Loaded)
+        Ok(LoadOutcome::Loaded(self.at(warehouse, pointer.metadata_location).await?))
     }
 
     pub async fn create(
@@ -164,9 +158,7 @@ impl Views {
         from: TableIdent,
         to: TableIdent,
     ) -> Result<()> {
-        self.tabulars
-            .rename(ctx, warehouse, TabularKind::View, (from, to))
-            .await
+        self.tabulars.rename(ctx, warehouse, TabularKind::View, (from, to)).await
     }
 
     pub async fn drop(&self, ctx: &RequestContext, warehouse: &Arc<Warehouse>, ident: TableIdent) -> Result<()> {
@@ -209,25 +201,15 @@ impl Views {
     ) -> Result<Plan> {
         let from = self.pointer(warehouse, ident).await?;
         let base = self.documents.view(warehouse, &from.metadata_location).await?;
-        request
-            .requirements
-            .iter()
-            .try_for_each(|requirement| requirement.check(&base.metadata))?;
+        request.requirements.iter().try_for_each(|requirement| requirement.check(&base.metadata))?;
         let applied = view_metadata::apply(&base.metadata, &request.updates, ctx.now_ms())?;
         if !applied.changed {
             return Ok(Plan::unchanged(&from));
         }
         let target = self.write(ctx, warehouse, applied.metadata, Some(&from)).await?;
         let (answer, written) = (target.answer(), target.metadata_location.clone());
-        let change = PointerChange::Move {
-            from,
-            target,
-            lineage: Vec::new(),
-        };
-        Ok(Plan {
-            written: Some(written),
-            ..Plan::new(change, answer)
-        })
+        let change = PointerChange::Move { from, target, lineage: Vec::new() };
+        Ok(Plan { written: Some(written), ..Plan::new(change, answer) })
     }
 
     async fn plan_register(&self, ctx: &RequestContext, warehouse: &Warehouse, request: &RegisterView) -> Result<Plan> {
@@ -242,10 +224,7 @@ impl Views {
             metadata_location: request.metadata_location.clone(),
         };
         // The file is the client's own: it stays whatever becomes of the register.
-        Ok(Plan {
-            written: None,
-            ..made(ctx, &request.ident, target)
-        })
+        Ok(Plan { written: None, ..made(ctx, &request.ident, target) })
     }
 
     /// Writes the metadata to a new file below a location that the view may have.
@@ -265,12 +244,8 @@ impl Views {
             metadata_location: view_metadata::next_metadata_location(&metadata, previous, ctx.new_id()),
         };
         let document = Arc::new(ViewDocument::encoded(metadata));
-        self.documents
-            .write_new(warehouse, &target.metadata_location, &document)
-            .await?;
-        self.documents
-            .remember_view(warehouse, target.metadata_location.clone(), document)
-            .await;
+        self.documents.write_new(warehouse, &target.metadata_location, &document).await?;
+        self.documents.remember_view(warehouse, target.metadata_location.clone(), document).await;
         Ok(target)
     }
 
@@ -290,26 +265,18 @@ impl Views {
 
     /// A mutation's answer as a response. A replay tells what is there now; what was there then, if it is gone.
     async fn answered(&self, warehouse: &Warehouse, ident: &TableIdent, answered: Answered) -> Result<Loaded> {
-        let Answer::Document {
-            uuid,
-            metadata_location,
-        } = answered.answer
-        else {
+        let Answer::Document { uuid, metadata_location } = answered.answer else {
             return Err(Error::new(Kind::Internal, "a kept answer is not of this operation"));
         };
         let now = match answered.replayed {
-            true => self
-                .tabulars
-                .find(warehouse, ident)
-                .await?
-                .filter(|now| now.uuid == uuid),
+            true => self.tabulars.find(warehouse, ident).await?.filter(|now| now.uuid == uuid),
             false => None,
         };
-        self.at(warehouse, now.map_or(metadata_location, |now| now.metadata_location))
-            .await
+        let location = now.map_or(metadata_location, |now| now.metadata_location);
+        self.at(warehouse, location).await.map_err(applied_unread)
     }
 
-    async fn at(&self, warehouse: &Warehouse, metadata_location: String) -> Result<Loaded> {
+    async fn at(&self, warehouse: &Warehouse, metadata_location: String) -> Result<Loaded, FileError> {
         let document = self.documents.view(warehouse, &metadata_location).await?;
         Ok(Loaded {
             etag: Some(etag(document.metadata.uuid(), &metadata_location, SnapshotMode::All)),
@@ -323,17 +290,8 @@ impl Views {
 fn made(ctx: &RequestContext, ident: &TableIdent, target: Target) -> Plan {
     let (answer, written) = (target.answer(), target.metadata_location.clone());
     let (id, kind, lineage) = (TabularId(ctx.new_id()), TabularKind::View, Vec::new());
-    let change = PointerChange::Create {
-        id,
-        ident: ident.clone(),
-        kind,
-        target,
-        lineage,
-    };
-    Plan {
-        written: Some(written),
-        ..Plan::new(change, answer)
-    }
+    let change = PointerChange::Create { id, ident: ident.clone(), kind, target, lineage };
+    Plan { written: Some(written), ..Plan::new(change, answer) }
 }
 
 #[cfg(test)]

@@ -56,10 +56,7 @@ pub struct Warehouses {
 
 impl Warehouses {
     pub fn new(store: Arc<dyn WarehouseStore>) -> Self {
-        let remembered = moka::future::Cache::builder()
-            .max_capacity(REMEMBERED_MAX)
-            .time_to_live(REMEMBERED)
-            .build();
+        let remembered = moka::future::Cache::builder().max_capacity(REMEMBERED_MAX).time_to_live(REMEMBERED).build();
         Self { store, remembered }
     }
 
@@ -109,10 +106,7 @@ impl Warehouses {
     /// Sets which further locations the warehouse of that name allows.
     pub async fn allow(&self, name: &WarehouseName, allowed: &[crate::location::Location]) -> Result<()> {
         let Some(mut warehouse) = self.store.warehouse(name).await? else {
-            return Err(Error::new(
-                Kind::NoSuchWarehouse,
-                format!("Warehouse does not exist: {name}"),
-            ));
+            return Err(Error::new(Kind::NoSuchWarehouse, format!("Warehouse does not exist: {name}")));
         };
         if warehouse.place.allowed != allowed {
             warehouse.place.allowed = allowed.to_vec();

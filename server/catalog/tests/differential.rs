@@ -89,18 +89,11 @@ fn document(format_version: u8) -> Value {
 }
 
 fn by_catalog(base: &TableMetadata, updates: &[Value], now_ms: i64) -> Result<TableMetadata, String> {
-    let parsed: Result<Vec<TableUpdate>, _> = updates
-        .iter()
-        .map(|update| TableUpdate::parse(&to_raw_value(update).expect("an update is JSON")))
-        .collect();
-    let at = ApplyAt {
-        now_ms,
-        previous_location: Some("s3://b/t/metadata/previous.metadata.json"),
-    };
+    let parsed: Result<Vec<TableUpdate>, _> =
+        updates.iter().map(|update| TableUpdate::parse(&to_raw_value(update).expect("an update is JSON"))).collect();
+    let at = ApplyAt { now_ms, previous_location: Some("s3://b/t/metadata/previous.metadata.json") };
     let outcome = parsed.and_then(|updates| apply(base, &updates, &at));
-    outcome
-        .map(|applied| applied.metadata)
-        .map_err(|error| error.message().to_owned())
+    outcome.map(|applied| applied.metadata).map_err(|error| error.message().to_owned())
 }
 
 fn by_crate(base: &TableMetadata, updates: &[Value]) -> Result<Value, String> {
@@ -125,19 +118,11 @@ fn comparable(document: &Value, base: &TableMetadata) -> Value {
     let snapshots = ids("snapshots", "snapshot-id");
     let known: BTreeSet<i64> = snapshots.iter().filter_map(|s| s["snapshot-id"].as_i64()).collect();
     let of_known = |files: Vec<Value>| -> Vec<Value> {
-        files
-            .into_iter()
-            .filter(|file| file["snapshot-id"].as_i64().is_some_and(|id| known.contains(&id)))
-            .collect()
+        files.into_iter().filter(|file| file["snapshot-id"].as_i64().is_some_and(|id| known.contains(&id))).collect()
     };
-    let mut log: Vec<i64> = elements(&document["snapshot-log"])
-        .filter_map(|e| e["snapshot-id"].as_i64())
-        .collect();
+    let mut log: Vec<i64> = elements(&document["snapshot-log"]).filter_map(|e| e["snapshot-id"].as_i64()).collect();
     log.dedup();
-    let last = document["last-sequence-number"]
-        .as_i64()
-        .unwrap_or(0)
-        .max(base.last_sequence_number());
+    let last = document["last-sequence-number"].as_i64().unwrap_or(0).max(base.last_sequence_number());
     // The crate knows refs from format version 2 on, encryption keys from 3 on.
     let (has_refs, has_keys) = (base.format_version() > 1, base.format_version() > 2);
     let head = HEAD.map(|key| or_empty(&document[key]));
@@ -193,33 +178,20 @@ fn judge(base: &TableMetadata, updates: &[Value], now_ms: i64) -> Option<TableMe
     match (by_catalog(base, updates, now_ms), by_crate(base, updates)) {
         (Ok(ours), Ok(theirs)) => {
             let document: Value = serde_json::from_slice(&ours.encode()).expect("a document is JSON");
-            assert_eq!(
-                comparable(&document, base),
-                comparable(&theirs, base),
-                "after {updates:#?}"
-            );
+            assert_eq!(comparable(&document, base), comparable(&theirs, base), "after {updates:#?}");
             let (mine, others) = (schemas(&document, known_to_the_crate), schemas(&theirs, Value::clone));
-            assert!(
-                others.iter().all(|schema| mine.contains(schema)),
-                "{mine:#?}\nlacks some of\n{others:#?}"
-            );
+            assert!(others.iter().all(|schema| mine.contains(schema)), "{mine:#?}\nlacks some of\n{others:#?}");
             let removes = updates.iter().any(|update| update["action"] == "remove-schemas");
             assert!(removes || mine.len() == others.len(), "schemas of {updates:#?}");
             Some(ours)
         }
         (Err(_), Err(_)) => None,
         (Ok(ours), Err(theirs)) => {
-            assert!(
-                LOOSER.iter().any(|known| theirs.contains(known)),
-                "only the crate refuses {updates:#?}: {theirs}"
-            );
+            assert!(LOOSER.iter().any(|known| theirs.contains(known)), "only the crate refuses {updates:#?}: {theirs}");
             Some(ours)
         }
         (Err(ours), Ok(_)) => {
-            assert!(
-                STRICTER.iter().any(|known| ours.contains(known)),
-                "only we refuse {updates:#?}: {ours}"
-            );
+            assert!(STRICTER.iter().any(|known| ours.contains(known)), "only we refuse {updates:#?}: {ours}");
             None
         }
     }
@@ -235,17 +207,13 @@ fn assert_nothing_lost(before: &TableMetadata, after: &TableMetadata, updates: &
     // The id of a removed schema may be given to the next one.
     let removes = updates.iter().any(|update| update["action"] == "remove-schemas");
     for schema in after.schemas().filter(|_| !removes) {
-        let same = before
-            .schema(schema.id())
-            .is_none_or(|known| known.raw().get() == schema.raw().get());
+        let same = before.schema(schema.id()).is_none_or(|known| known.raw().get() == schema.raw().get());
         assert!(same, "schema {}", schema.id());
     }
     // Snapshots of format version 1 get sequence number 0 when the table leaves it.
     let leaves_v1 = before.format_version() == 1 && after.format_version() > 1;
     for snapshot in after.snapshots().filter(|_| !leaves_v1) {
-        let same = before
-            .snapshot(snapshot.id())
-            .is_none_or(|known| known.raw().get() == snapshot.raw().get());
+        let same = before.snapshot(snapshot.id()).is_none_or(|known| known.raw().get() == snapshot.raw().get());
         assert!(same, "snapshot {}", snapshot.id());
     }
 }

@@ -22,6 +22,7 @@ use crate::config::{CommitConfig, LimitsConfig};
 pub mod answer;
 pub mod document;
 pub mod edge;
+pub mod encoding;
 pub mod error;
 pub mod iceberg;
 pub mod json;
@@ -65,28 +66,10 @@ pub struct ApiParts {
 impl Api {
     pub fn new(parts: ApiParts) -> Self {
         let endpoints = iceberg::endpoints(&routes().into_openapi());
-        let ApiParts {
-            catalog,
-            clock,
-            commit,
-            limits,
-            public_url,
-            metrics,
-        } = parts;
+        let ApiParts { catalog, clock, commit, limits, public_url, metrics } = parts;
         let draining = AtomicBool::new(false);
-        let shared = Shared {
-            clock,
-            commit,
-            limits,
-            public_url,
-            metrics,
-            draining,
-            endpoints,
-        };
-        Self {
-            catalog,
-            shared: Arc::new(shared),
-        }
+        let shared = Shared { clock, commit, limits, public_url, metrics, draining, endpoints };
+        Self { catalog, shared: Arc::new(shared) }
     }
 
     pub fn clock(&self) -> Arc<dyn Clock> {
@@ -126,9 +109,7 @@ impl Api {
 
 /// All routes with their documentation: what is here is served, documented and, below the prefix, advertised.
 pub fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::with_openapi(document::head())
-        .merge(iceberg::routes())
-        .merge(operations::routes())
+    OpenApiRouter::with_openapi(document::head()).merge(iceberg::routes()).merge(operations::routes())
 }
 
 /// The whole service.
@@ -155,6 +136,7 @@ pub fn router(api: Api) -> Router {
         // Gives every failure from below its body: routes, limits, panics and handlers alike.
         .layer(from_fn(edge::answer_failures))
         .layer(CatchPanicLayer::custom(edge::answer_panic))
+        .layer(from_fn(encoding::settle))
         // Last, so that the limits of bodies count what is unpacked. It reads nothing before a handler does.
         .layer(RequestDecompressionLayer::new().pass_through_unaccepted(true));
     catalog

@@ -10,12 +10,7 @@ use figment::{Error, Figment, Metadata, Profile, Provider};
 use crate::config::{self, CONFIG_FILE, Config, ConfigError};
 
 #[derive(Debug, Parser)]
-#[command(
-    name = "frazil",
-    version,
-    about = "An Apache Iceberg REST catalog",
-    args_conflicts_with_subcommands = true
-)]
+#[command(name = "frazil", version, about = "An Apache Iceberg REST catalog", args_conflicts_with_subcommands = true)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -145,15 +140,11 @@ mod tests {
             "--set",
             "server.public_url=http://x",
         ]);
-        let Some(Command::Serve(flags)) = cli.command else {
-            panic!("not serve: {cli:?}")
-        };
+        let Some(Command::Serve(flags)) = cli.command else { panic!("not serve: {cli:?}") };
         let config = Config::load(None, [], &flags).unwrap();
         assert_eq!(config.commit.deadline_ms, 7);
         assert_eq!(config.server.public_url.as_deref(), Some("http://x"));
-        let error = Cli::try_parse_from(["frazil", "--set", "commit.deadline=7"])
-            .unwrap_err()
-            .to_string();
+        let error = Cli::try_parse_from(["frazil", "--set", "commit.deadline=7"]).unwrap_err().to_string();
         assert!(error.contains("commit.deadline_ms"), "{error}");
     }
 }

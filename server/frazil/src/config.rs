@@ -135,31 +135,19 @@ impl Default for ServerConfig {
 
 impl Default for DatabaseConfig {
     fn default() -> Self {
-        Self {
-            url: None,
-            migrate: true,
-            connections: 16,
-            wait_ms: 5_000,
-        }
+        Self { url: None, migrate: true, connections: 16, wait_ms: 5_000 }
     }
 }
 
 impl Default for StorageConfig {
     fn default() -> Self {
-        Self {
-            data_dir: "frazil-data".into(),
-            allowed_locations: Vec::new(),
-            concurrent_operations: 64,
-        }
+        Self { data_dir: "frazil-data".into(), allowed_locations: Vec::new(), concurrent_operations: 64 }
     }
 }
 
 impl Default for CommitConfig {
     fn default() -> Self {
-        Self {
-            deadline_ms: 30_000,
-            metadata_delete_grace_ms: 300_000,
-        }
+        Self { deadline_ms: 30_000, metadata_delete_grace_ms: 300_000 }
     }
 }
 
@@ -177,10 +165,7 @@ impl Default for LimitsConfig {
 
 impl Default for LogConfig {
     fn default() -> Self {
-        Self {
-            format: LogFormat::Text,
-            filter: "info".to_owned(),
-        }
+        Self { format: LogFormat::Text, filter: "info".to_owned() }
     }
 }
 
@@ -190,16 +175,9 @@ pub enum ConfigError {
     #[error("cannot read the settings in {path}")]
     Unreadable { path: PathBuf, source: std::io::Error },
     #[error("{path} is not TOML")]
-    NotToml {
-        path: PathBuf,
-        source: Box<toml::de::Error>,
-    },
+    NotToml { path: PathBuf, source: Box<toml::de::Error> },
     #[error("{place} sets '{key}', which is no setting{}", did_you_mean(nearest))]
-    UnknownKey {
-        place: String,
-        key: String,
-        nearest: Option<String>,
-    },
+    UnknownKey { place: String, key: String, nearest: Option<String> },
     #[error("a setting cannot be used: {0}")]
     Invalid(Box<figment::Error>),
     #[error("{0}")]
@@ -207,9 +185,7 @@ pub enum ConfigError {
 }
 
 fn did_you_mean(nearest: &Option<String>) -> String {
-    nearest
-        .as_ref()
-        .map_or_else(String::new, |nearest| format!("; the nearest one is '{nearest}'"))
+    nearest.as_ref().map_or_else(String::new, |nearest| format!("; the nearest one is '{nearest}'"))
 }
 
 impl Config {
@@ -226,10 +202,7 @@ impl Config {
         for (key, value) in keys::of_env(env)? {
             figment = figment.merge(Serialized::default(&key, value));
         }
-        let config: Self = figment
-            .merge(flags)
-            .extract()
-            .map_err(|error| ConfigError::Invalid(Box::new(error)))?;
+        let config: Self = figment.merge(flags).extract().map_err(|error| ConfigError::Invalid(Box::new(error)))?;
         config.check()
     }
 

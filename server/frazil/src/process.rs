@@ -42,10 +42,7 @@ pub fn run(cli: Cli) -> Result<(), Error> {
 }
 
 fn on_runtime(command: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?
-        .block_on(command)
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(command)
 }
 
 async fn migrate(flags: Flags) -> Result<(), Error> {
@@ -59,10 +56,7 @@ async fn serve_catalog(config: Config) -> Result<(), Error> {
     let telemetry = Telemetry::begin(&config.log, &config.telemetry)?;
     let metrics = telemetry::install(telemetry::recorder())?;
     let server = Server::open(config, metrics).await?;
-    println!(
-        "{}",
-        welcome::text(&welcome::catalog_uri(&server.config.server, server.address))
-    );
+    println!("{}", welcome::text(&welcome::catalog_uri(&server.config.server, server.address)));
     tracing::info!(address = %server.address, database = %server.config.database_url(), "serving");
     let end = CancellationToken::new();
     tokio::spawn(end_on_signal(end.clone()));
@@ -84,11 +78,7 @@ pub struct Server {
 
 impl Server {
     pub async fn open(config: Config, metrics: PrometheusHandle) -> Result<Self, Error> {
-        let Wired {
-            catalog,
-            clock,
-            running,
-        } = wiring::open(&config).await?;
+        let Wired { catalog, clock, running } = wiring::open(&config).await?;
         let parts = ApiParts {
             catalog: catalog.clone(),
             clock: Arc::clone(&clock),
@@ -98,33 +88,17 @@ impl Server {
             metrics: metrics.clone(),
         };
         let api = Api::new(parts);
-        let workers = Workers {
-            catalog,
-            clock,
-            metrics,
-            end: CancellationToken::new(),
-        };
-        let listener = TcpListener::bind(config.server.listen)
-            .await
-            .map_err(|source| unbound(&config, source))?;
-        Ok(Self {
-            address: listener.local_addr()?,
-            config,
-            listener,
-            api,
-            workers,
-            running,
-        })
+        let workers = Workers { catalog, clock, metrics, end: CancellationToken::new() };
+        let listener = TcpListener::bind(config.server.listen).await.map_err(|source| unbound(&config, source))?;
+        Ok(Self { address: listener.local_addr()?, config, listener, api, workers, running })
     }
 
     /// Answers until `end` is cancelled, then finishes what it has begun.
     ///
     /// First it says that it is not ready, so that no balancer sends more; then it takes no more.
     pub async fn run(self, end: CancellationToken) {
-        let (notice, stop_taking) = (
-            Duration::from_millis(self.config.server.drain_notice_ms),
-            CancellationToken::new(),
-        );
+        let (notice, stop_taking) =
+            (Duration::from_millis(self.config.server.drain_notice_ms), CancellationToken::new());
         let (api, stop) = (self.api.clone(), stop_taking.clone());
         tokio::spawn(async move {
             end.cancelled().await;

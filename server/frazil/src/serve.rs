@@ -1,6 +1,7 @@
 //! The process while it serves: it accepts connections, and ends without cutting off what it has begun.
 
 use std::convert::Infallible;
+use std::io::{Cursor, Result};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncReadExt, join};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -25,21 +27,15 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Streams that one HTTP/2 connection may have at a time.
 const STREAMS_MAX: u32 = 250;
 
+/// What every HTTP/2 connection begins with, and no other.
+const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
 /// Serves until `end` is cancelled, then until what was begun is done, or for [`ServerConfig::drain_timeout_ms`].
 pub async fn serve(listener: TcpListener, router: Router, config: &ServerConfig, end: CancellationToken) {
-    let server = Arc::new(Server {
-        builder: builder(config),
-        router,
-        header_timeout: header_timeout(config),
-        end,
-    });
+    let server = Arc::new(Server { builder: builder(config), router, header_timeout: header_timeout(config), end });
     let (connections, places) = (TaskTracker::new(), Arc::new(Semaphore::new(config.connections)));
     loop {
-        let place = places
-            .clone()
-            .acquire_owned()
-            .await
-            .expect("the semaphore is never closed");
+        let place = places.clone().acquire_owned().await.expect("the semaphore is never closed");
         let accepted = tokio::select! {
             () = server.end.cancelled() => break,
             accepted = listener.accept() => accepted,
@@ -59,12 +55,7 @@ pub async fn serve(listener: TcpListener, router: Router, config: &ServerConfig,
         }
     }
     drop(listener);
-    finish(
-        connections,
-        Duration::from_millis(config.drain_timeout_ms),
-        "connections",
-    )
-    .await;
+    finish(connections, Duration::from_millis(config.drain_timeout_ms), "connections").await;
 }
 
 /// Waits for what is under way, up to a deadline that no client can move.
@@ -83,20 +74,21 @@ struct Server {
 }
 
 impl Server {
-    async fn answer(&self, stream: TcpStream) {
-        // A client that connects and says nothing holds its place no longer than one that says half a head.
-        if !matches!(timeout(self.header_timeout, stream.readable()).await, Ok(Ok(()))) {
+    async fn answer(&self, mut stream: TcpStream) {
+        // Until the version is known no time-out of a version is at work: a client that says nothing, or too little for
+        // that, holds its place no longer than one that says half a head.
+        let Ok(Ok(opening)) = timeout(self.header_timeout, opening(&mut stream)).await else {
             return;
-        }
+        };
         let _ = stream.set_nodelay(true);
         let mut router = self.router.clone();
         let service = tower::service_fn(move |request: hyper::Request<Incoming>| {
             let answer = router.call(request.map(Body::new));
             async move { Ok::<_, Infallible>(answer.await.unwrap_or_else(|never| match never {})) }
         });
-        let connection = self
-            .builder
-            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+        let (rest, answers) = stream.into_split();
+        let io = TokioIo::new(join(Cursor::new(opening).chain(rest), answers));
+        let connection = self.builder.serve_connection(io, TowerToHyperService::new(service));
         tokio::pin!(connection);
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
@@ -111,12 +103,20 @@ impl Server {
     }
 }
 
+/// What a client says first, up to where it is certain which version of HTTP it speaks.
+async fn opening(stream: &mut TcpStream) -> Result<Vec<u8>> {
+    let mut said = Vec::with_capacity(HTTP2_PREFACE.len());
+    while said.len() < HTTP2_PREFACE.len() && HTTP2_PREFACE.starts_with(&said) {
+        if stream.read_buf(&mut said).await? == 0 {
+            break;
+        }
+    }
+    Ok(said)
+}
+
 fn builder(config: &ServerConfig) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(header_timeout(config));
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(header_timeout(config));
     let keep_alive = header_timeout(config);
     builder
         .http2()

@@ -30,9 +30,7 @@ const DURATION: &str = "frazil_http_request_duration_seconds";
 const SHED: &str = "frazil_http_requests_shed_total";
 
 /// From a read out of memory to a commit that waited for its deadline.
-const BUCKETS_SECS: [f64; 13] = [
-    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0,
-];
+const BUCKETS_SECS: [f64; 13] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0];
 
 const SERVICE: &str = "frazil";
 
@@ -47,14 +45,8 @@ impl Telemetry {
     /// Logs go to standard error; traces go out where an endpoint is configured.
     pub fn begin(log: &LogConfig, telemetry: &TelemetryConfig) -> Result<Self, Error> {
         let traces = telemetry.otlp_endpoint.as_deref().map(tracer_provider).transpose()?;
-        let spans = traces
-            .as_ref()
-            .map(|traces| tracing_opentelemetry::layer().with_tracer(traces.tracer(SERVICE)));
-        Registry::default()
-            .with(spans)
-            .with(lines(log.format))
-            .with(EnvFilter::try_new(&log.filter)?)
-            .try_init()?;
+        let spans = traces.as_ref().map(|traces| tracing_opentelemetry::layer().with_tracer(traces.tracer(SERVICE)));
+        Registry::default().with(spans).with(lines(log.format)).with(EnvFilter::try_new(&log.filter)?).try_init()?;
         Ok(Self { traces })
     }
 
@@ -79,10 +71,7 @@ where
 fn tracer_provider(endpoint: &str) -> Result<SdkTracerProvider, Error> {
     let exporter = SpanExporter::builder().with_http().with_endpoint(endpoint).build()?;
     let resource = Resource::builder().with_service_name(SERVICE).build();
-    Ok(SdkTracerProvider::builder()
-        .with_batch_exporter(exporter)
-        .with_resource(resource)
-        .build())
+    Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
 }
 
 /// Takes up the trace of the caller, where the request brings one.

@@ -56,15 +56,9 @@ mod tests {
     #[test]
     fn the_public_address_is_told_where_there_is_one() {
         let mut config = ServerConfig::default();
-        assert_eq!(
-            catalog_uri(&config, ([0, 0, 0, 0], 8181).into()),
-            "http://127.0.0.1:8181"
-        );
+        assert_eq!(catalog_uri(&config, ([0, 0, 0, 0], 8181).into()), "http://127.0.0.1:8181");
         assert_eq!(catalog_uri(&config, ([127, 0, 0, 1], 9).into()), "http://127.0.0.1:9");
         config.public_url = Some("https://catalog.example/".into());
-        assert_eq!(
-            catalog_uri(&config, ([0, 0, 0, 0], 8181).into()),
-            "https://catalog.example"
-        );
+        assert_eq!(catalog_uri(&config, ([0, 0, 0, 0], 8181).into()), "https://catalog.example");
     }
 }

@@ -47,20 +47,12 @@ impl Clock for Machine {
 /// The whole catalog over the configured database, with the warehouse `default` where there is none at all.
 pub async fn open(config: &Config) -> Result<Wired, Error> {
     let (clock, running) = (Arc::new(Machine) as Arc<dyn Clock>, TaskTracker::new());
-    let catalog = Catalog::new(
-        open_store(config, config.database.migrate).await?,
-        options(config),
-        running.clone(),
-    );
+    let catalog = Catalog::new(open_store(config, config.database.migrate).await?, options(config), running.clone());
     let home = default_warehouse(&config.storage, clock.as_ref())?;
     let (name, allowed) = (home.name.clone(), home.place.allowed.clone());
     catalog.warehouses.create_first(home, clock.now_ms()).await?;
     allow(&catalog, &name, &allowed).await?;
-    Ok(Wired {
-        catalog,
-        clock,
-        running,
-    })
+    Ok(Wired { catalog, clock, running })
 }
 
 /// Brings the database up to date.
@@ -73,10 +65,7 @@ async fn open_store(config: &Config, migrate: bool) -> Result<Arc<dyn Store>, Er
     match url.scheme() {
         "sqlite" => Ok(Arc::new(SqliteStore::open(&sqlite_path(&url)).await?)),
         "postgres" | "postgresql" => {
-            let (connections, wait) = (
-                config.database.connections,
-                Duration::from_millis(config.database.wait_ms),
-            );
+            let (connections, wait) = (config.database.connections, Duration::from_millis(config.database.wait_ms));
             Ok(Arc::new(match migrate {
                 true => PostgresStore::connect(url.reveal(), connections, wait).await?,
                 false => PostgresStore::open(url.reveal(), connections, wait).await?,
@@ -94,21 +83,14 @@ fn sqlite_path(url: &DatabaseUrl) -> PathBuf {
 
 fn options(config: &Config) -> CatalogOptions {
     CatalogOptions {
-        files: FilesOptions {
-            max_concurrent_operations: config.storage.concurrent_operations,
-        },
+        files: FilesOptions { max_concurrent_operations: config.storage.concurrent_operations },
         cache_bytes: config.limits.metadata_cache_bytes,
-        commits: CommitOptions {
-            metadata_delete_grace_ms: config.commit.metadata_delete_grace_ms,
-        },
+        commits: CommitOptions { metadata_delete_grace_ms: config.commit.metadata_delete_grace_ms },
     }
 }
 
 fn unknown_scheme(scheme: &str) -> Error {
-    ConfigError::Refused(format!(
-        "database.url begins with '{scheme}:': write sqlite:PATH or postgres://…"
-    ))
-    .into()
+    ConfigError::Refused(format!("database.url begins with '{scheme}:': write sqlite:PATH or postgres://…")).into()
 }
 
 /// What `allowed_locations` says holds from now on. A warehouse of another name is not ours to change.
@@ -123,18 +105,10 @@ async fn allow(catalog: &Catalog, name: &WarehouseName, allowed: &[Location]) ->
 fn default_warehouse(config: &StorageConfig, clock: &dyn Clock) -> Result<Warehouse, Error> {
     let root = std::path::absolute(&config.data_dir)?.join("warehouse");
     let root = Location::parse(&format!("file://{}", root.display()))?;
-    let allowed = config
-        .allowed_locations
-        .iter()
-        .map(|place| Location::parse(place))
-        .collect::<Result<_, _>>()?;
+    let allowed = config.allowed_locations.iter().map(|place| Location::parse(place)).collect::<Result<_, _>>()?;
     Ok(Warehouse {
         id: WarehouseId(clock.new_id()),
         name: WarehouseName::parse("default")?,
-        place: Place {
-            root,
-            allowed,
-            storage: Storage::default(),
-        },
+        place: Place { root, allowed, storage: Storage::default() },
     })
 }

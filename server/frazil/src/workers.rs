@@ -50,10 +50,7 @@ impl Workers {
     async fn purge_once(&self) -> bool {
         let purged = self.catalog.purges.run_once(self.clock.as_ref()).await;
         purged.unwrap_or_else(|error| {
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "purges could not be looked for"
-            );
+            tracing::warn!(error = &error as &dyn std::error::Error, "purges could not be looked for");
             false
         })
     }
@@ -64,10 +61,7 @@ impl Workers {
             let receipts = self.catalog.mutations.forget_expired(now_ms).await;
             let attempts = self.catalog.commits.forget_attempts(now_ms).await;
             for error in [receipts, attempts].into_iter().filter_map(Result::err) {
-                tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "what is old could not be forgotten"
-                );
+                tracing::warn!(error = &error as &dyn std::error::Error, "what is old could not be forgotten");
             }
         }
     }

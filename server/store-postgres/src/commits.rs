@@ -43,10 +43,7 @@ impl CommitStore for PostgresStore {
         .await
         .map_err(aborted)?;
         let Some(row) = row else {
-            return Ok(PointerRead {
-                pointer: None,
-                landed: Vec::new(),
-            });
+            return Ok(PointerRead { pointer: None, landed: Vec::new() });
         };
         let pointer = PointerRow {
             id: row.id,
@@ -56,10 +53,7 @@ impl CommitStore for PostgresStore {
             metadata_location: row.metadata_location,
             version: row.version,
         };
-        Ok(PointerRead {
-            pointer: Some(Pointer::try_from(pointer)?),
-            landed: row.landed,
-        })
+        Ok(PointerRead { pointer: Some(Pointer::try_from(pointer)?), landed: row.landed })
     }
 
     async fn landed(

@@ -64,9 +64,7 @@ fn says_aborted(code: &str, constraint: Option<&str>) -> bool {
 pub(crate) fn violated(error: &sqlx::Error) -> Option<&str> {
     let answer = database(error)?;
     let error_only = answer.severity() == PgSeverity::Error;
-    answer
-        .constraint()
-        .filter(|_| error_only && answer.code().starts_with("23"))
+    answer.constraint().filter(|_| error_only && answer.code().starts_with("23"))
 }
 
 /// A row lock was not to be had within `lock_timeout`.

@@ -96,18 +96,13 @@ impl PostgresStore {
 
     /// A connection of its own, outside of the pool, to whatever is the primary now.
     async fn fresh(&self) -> Result<PgConnection, StoreError> {
-        PgConnection::connect_with(&self.pool.connect_options())
-            .await
-            .map_err(aborted)
+        PgConnection::connect_with(&self.pool.connect_options()).await.map_err(aborted)
     }
 }
 
 /// The settings that must hold in every session, whatever the role says.
 fn session(options: PgConnectOptions) -> PgConnectOptions {
-    options.options(BOUNDS).options([
-        ("synchronous_commit", "on"),
-        ("default_transaction_isolation", "read committed"),
-    ])
+    options.options(BOUNDS).options([("synchronous_commit", "on"), ("default_transaction_isolation", "read committed")])
 }
 
 /// Gives the connection back to the pool, unless its last word is in doubt: then nothing more is sent on it.

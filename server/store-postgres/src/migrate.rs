@@ -41,17 +41,10 @@ async fn is_current(conn: &mut PgConnection) -> Result<bool, OpenError> {
     // The table is the migrator's own, so no checked statement knows of it.
     let known = "SELECT to_regclass('_sqlx_migrations') IS NOT NULL";
     let newest = "SELECT max(version) FROM _sqlx_migrations WHERE success";
-    if !sqlx::query_scalar::<_, bool>(known)
-        .fetch_one(&mut *conn)
-        .await
-        .map_err(OpenError::Connect)?
-    {
+    if !sqlx::query_scalar::<_, bool>(known).fetch_one(&mut *conn).await.map_err(OpenError::Connect)? {
         return Ok(false);
     }
-    let applied: Option<i64> = sqlx::query_scalar(newest)
-        .fetch_one(conn)
-        .await
-        .map_err(OpenError::Connect)?;
+    let applied: Option<i64> = sqlx::query_scalar(newest).fetch_one(conn).await.map_err(OpenError::Connect)?;
     let ours = MIGRATOR.iter().map(|migration| migration.version).max();
     match (applied, ours) {
         (Some(version), Some(ours)) if version > ours => Err(OpenError::SchemaTooNew { version }),

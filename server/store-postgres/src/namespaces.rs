@@ -26,12 +26,8 @@ impl NamespaceStore for PostgresStore {
         .fetch_optional(&self.pool)
         .await
         .map_err(aborted)?;
-        let namespace = |properties: String| {
-            Ok(Namespace {
-                ident: ident.clone(),
-                properties: from_json(&properties)?,
-            })
-        };
+        let namespace =
+            |properties: String| Ok(Namespace { ident: ident.clone(), properties: from_json(&properties)? });
         properties.map(namespace).transpose()
     }
 
@@ -180,22 +176,15 @@ async fn update(
     let mut properties: BTreeMap<String, String> = from_json(&row.properties)?;
     let changed = change.apply(&mut properties);
     if let Some(receipt) = receipt {
-        let receipt = Receipt {
-            answer: changed.answer(),
-            ..receipt.clone()
-        };
+        let receipt = Receipt { answer: changed.answer(), ..receipt.clone() };
         if idempotency::insert(&mut tx, &receipt).await.map_err(before_commit)? == Kept::KeyTaken {
             return Ok(NamespaceUpdated::KeyTaken);
         }
     }
-    sqlx::query!(
-        "UPDATE namespace SET properties = $2 WHERE id = $1",
-        row.id,
-        json(&properties)
-    )
-    .execute(&mut *tx)
-    .await
-    .map_err(before_commit)?;
+    sqlx::query!("UPDATE namespace SET properties = $2 WHERE id = $1", row.id, json(&properties))
+        .execute(&mut *tx)
+        .await
+        .map_err(before_commit)?;
     tx.commit().await.map_err(committing)?;
     Ok(NamespaceUpdated::Updated(changed))
 }

@@ -44,27 +44,19 @@ impl PurgeStore for PostgresStore {
             not_before_ms: row.not_before_ms,
         };
         let place = place(&row.root, &row.allowed, &row.storage)?;
-        Ok(Some(PurgeJob {
-            task,
-            place,
-            failures: row.failures,
-        }))
+        Ok(Some(PurgeJob { task, place, failures: row.failures }))
     }
 
     async fn is_purging(&self, warehouse: WarehouseId, location: &Location) -> Result<bool, StoreError> {
         let mut conn = self.acquire().await?;
-        overlaps(&mut conn, warehouse, &Overlap::of(location))
-            .await
-            .map_err(aborted)
+        overlaps(&mut conn, warehouse, &Overlap::of(location)).await.map_err(aborted)
     }
 
     async fn finish_purge(&self, id: PurgeId) -> Result<(), StoreError> {
         let mut conn = self.acquire().await?;
         // Whoever lost the lease may come second: no row is as good as one.
-        let deleted = sqlx::query!("DELETE FROM purge WHERE id = $1", id.0)
-            .execute(&mut *conn)
-            .await
-            .map_err(committing);
+        let deleted =
+            sqlx::query!("DELETE FROM purge WHERE id = $1", id.0).execute(&mut *conn).await.map_err(committing);
         give_back(conn, deleted).map(|_| ())
     }
 

@@ -60,12 +60,7 @@ async fn a_swap_whose_backend_is_terminated_while_it_waits_is_in_doubt_and_then_
     let kill = async {
         let waiting = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
                         WHERE datname = current_database() AND wait_event_type = 'Lock'";
-        while sqlx::query_scalar::<_, i64>(waiting)
-            .fetch_one(&mut *killer)
-            .await
-            .unwrap()
-            == 0
-        {}
+        while sqlx::query_scalar::<_, i64>(waiting).fetch_one(&mut *killer).await.unwrap() == 0 {}
     };
     let (swapped, ()) = tokio::join!(store.swap(&swap), kill);
     assert!(matches!(swapped, Err(StoreError::OutcomeUnknown(_))), "{swapped:?}");
@@ -94,13 +89,7 @@ async fn whatever_is_concluded_of_terminated_swaps_is_true(pool: PgPool) {
             for _ in 0..n % 7 {
                 tokio::task::yield_now().await;
             }
-            while !ended.get()
-                && sqlx::query_scalar::<_, i64>(TERMINATE)
-                    .fetch_one(&mut *killer)
-                    .await
-                    .unwrap()
-                    == 0
-            {}
+            while !ended.get() && sqlx::query_scalar::<_, i64>(TERMINATE).fetch_one(&mut *killer).await.unwrap() == 0 {}
         };
         let applied = match tokio::join!(swapped, kill).0 {
             Ok(outcome) => outcome == SwapOutcome::Applied,
@@ -149,9 +138,7 @@ async fn a_lock_that_is_not_to_be_had_aborts_the_swap(pool: PgPool) {
     for location in [&made.location, "file:///w/elsewhere"] {
         let swap = step_to(&world, location).await;
         let options = (*pool.connect_options()).clone();
-        let hasty = PgPool::connect_with(options.options([("lock_timeout", "10ms")]))
-            .await
-            .unwrap();
+        let hasty = PgPool::connect_with(options.options([("lock_timeout", "10ms")])).await.unwrap();
         let swapped = PostgresStore::over(hasty.clone()).swap(&swap).await;
         assert!(matches!(swapped, Err(StoreError::Aborted(_))), "{swapped:?}");
         hasty.close().await;
@@ -205,10 +192,7 @@ async fn every_session_has_its_bounds_and_waits_for_durable_commits(pool: PgPool
         }
     }
     drop((fresh, ours));
-    let shown: String = sqlx::query_scalar("SHOW synchronous_commit")
-        .fetch_one(&store.pool)
-        .await
-        .unwrap();
+    let shown: String = sqlx::query_scalar("SHOW synchronous_commit").fetch_one(&store.pool).await.unwrap();
     assert_eq!(shown, "on");
     store.pool.close().await;
 }
@@ -232,10 +216,7 @@ async fn a_schema_of_a_later_version_is_refused(pool: PgPool) {
     .await
     .unwrap();
     let refused = connect(&pool).await.unwrap_err();
-    assert!(
-        matches!(refused, OpenError::SchemaTooNew { version: 9999 }),
-        "{refused}"
-    );
+    assert!(matches!(refused, OpenError::SchemaTooNew { version: 9999 }), "{refused}");
 }
 
 #[sqlx::test(migrations = false)]

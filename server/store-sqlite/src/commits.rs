@@ -42,10 +42,7 @@ impl CommitStore for SqliteStore {
         .await
         .map_err(aborted)?;
         let Some(row) = row else {
-            return Ok(PointerRead {
-                pointer: None,
-                landed: Vec::new(),
-            });
+            return Ok(PointerRead { pointer: None, landed: Vec::new() });
         };
         let pointer = PointerRow {
             id: row.id,
@@ -55,10 +52,7 @@ impl CommitStore for SqliteStore {
             metadata_location: row.metadata_location,
             version: row.version,
         };
-        Ok(PointerRead {
-            pointer: Some(Pointer::try_from(pointer)?),
-            landed: from_json(&row.landed)?,
-        })
+        Ok(PointerRead { pointer: Some(Pointer::try_from(pointer)?), landed: from_json(&row.landed)? })
     }
 
     async fn landed(
@@ -140,10 +134,8 @@ async fn settle(conn: &mut SqliteConnection, attempt: AttemptId, at_ms: i64) -> 
     .await
     .map_err(in_transaction)?;
     tx.commit().await.map_err(in_doubt)?;
-    let kept_waiting: i64 = sqlx::query_scalar("PRAGMA wal_checkpoint(TRUNCATE)")
-        .fetch_one(conn)
-        .await
-        .map_err(in_doubt)?;
+    let kept_waiting: i64 =
+        sqlx::query_scalar("PRAGMA wal_checkpoint(TRUNCATE)").fetch_one(conn).await.map_err(in_doubt)?;
     match (kept_waiting, outcome.as_str()) {
         (0, "committed") => Ok(Resolution::Committed),
         (0, _) => Ok(Resolution::Aborted),

@@ -70,6 +70,5 @@ pub(crate) fn in_doubt(error: impl Into<Box<dyn std::error::Error + Send + Sync>
 
 pub(crate) fn is_busy(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|answer| answer.code());
-    code.and_then(|code| code.parse::<i32>().ok())
-        .is_some_and(|code| code & 0xff == BUSY)
+    code.and_then(|code| code.parse::<i32>().ok()).is_some_and(|code| code & 0xff == BUSY)
 }

@@ -68,11 +68,7 @@ impl SqliteStore {
         MIGRATOR.run(&writer).await.map_err(refused)?;
         let options = options.pragma("query_only", "on");
         let readers = pool.max_connections(READERS).connect_lazy_with(options);
-        Ok(Self {
-            readers,
-            writer,
-            _lock: Arc::new(lock),
-        })
+        Ok(Self { readers, writer, _lock: Arc::new(lock) })
     }
 
     /// Does the database answer?
@@ -95,19 +91,11 @@ fn lock(path: &Path) -> Result<File, OpenError> {
     };
     let file = opened
         .and_then(|()| File::options().create(true).append(true).open(&lock_path))
-        .map_err(|source| OpenError::Lock {
-            path: lock_path.clone(),
-            source,
-        })?;
+        .map_err(|source| OpenError::Lock { path: lock_path.clone(), source })?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(OpenError::InUse {
-            path: path.to_path_buf(),
-        }),
-        Err(TryLockError::Error(source)) => Err(OpenError::Lock {
-            path: lock_path,
-            source,
-        }),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.to_path_buf() }),
+        Err(TryLockError::Error(source)) => Err(OpenError::Lock { path: lock_path, source }),
     }
 }
 

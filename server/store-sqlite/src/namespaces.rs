@@ -27,12 +27,8 @@ impl NamespaceStore for SqliteStore {
         .fetch_optional(&self.readers)
         .await
         .map_err(aborted)?;
-        let namespace = |properties: String| {
-            Ok(Namespace {
-                ident: ident.clone(),
-                properties: from_json(&properties)?,
-            })
-        };
+        let namespace =
+            |properties: String| Ok(Namespace { ident: ident.clone(), properties: from_json(&properties)? });
         properties.map(namespace).transpose()
     }
 
@@ -185,10 +181,7 @@ async fn update(
     let mut properties: BTreeMap<String, String> = from_json(&row.properties)?;
     let changed = change.apply(&mut properties);
     if let Some(receipt) = receipt {
-        let receipt = Receipt {
-            answer: changed.answer(),
-            ..receipt.clone()
-        };
+        let receipt = Receipt { answer: changed.answer(), ..receipt.clone() };
         if idempotency::insert(&mut tx, &receipt).await? == Kept::KeyTaken {
             return Ok(NamespaceUpdated::KeyTaken);
         }
@@ -227,10 +220,7 @@ async fn delete(
     {
         return Ok(NamespaceDropped::KeyTaken);
     }
-    sqlx::query!("DELETE FROM namespace WHERE id = $1", id)
-        .execute(&mut *tx)
-        .await
-        .map_err(in_transaction)?;
+    sqlx::query!("DELETE FROM namespace WHERE id = $1", id).execute(&mut *tx).await.map_err(in_transaction)?;
     tx.commit().await.map_err(in_doubt)?;
     Ok(NamespaceDropped::Dropped)
 }

@@ -25,18 +25,14 @@ impl PurgeStore for SqliteStore {
 
     async fn is_purging(&self, warehouse: WarehouseId, location: &Location) -> Result<bool, StoreError> {
         let mut conn = self.readers.acquire().await.map_err(aborted)?;
-        overlaps(&mut conn, warehouse, &Overlap::of(location))
-            .await
-            .map_err(aborted)
+        overlaps(&mut conn, warehouse, &Overlap::of(location)).await.map_err(aborted)
     }
 
     async fn finish_purge(&self, id: PurgeId) -> Result<(), StoreError> {
         let mut conn = self.writer().await?;
         // Whoever lost the lease may come second: no row is as good as one.
-        let deleted = sqlx::query!("DELETE FROM purge WHERE id = $1", id.0)
-            .execute(&mut *conn)
-            .await
-            .map_err(in_transaction);
+        let deleted =
+            sqlx::query!("DELETE FROM purge WHERE id = $1", id.0).execute(&mut *conn).await.map_err(in_transaction);
         give_back(conn, deleted).map(|_| ())
     }
 
@@ -73,14 +69,10 @@ async fn claim(conn: &mut SqliteConnection, now_ms: i64, lease_until_ms: i64) ->
     let Some(row) = due else {
         return Ok(None);
     };
-    sqlx::query!(
-        "UPDATE purge SET lease_until_ms = $2 WHERE id = $1",
-        row.id,
-        lease_until_ms
-    )
-    .execute(&mut *tx)
-    .await
-    .map_err(in_transaction)?;
+    sqlx::query!("UPDATE purge SET lease_until_ms = $2 WHERE id = $1", row.id, lease_until_ms)
+        .execute(&mut *tx)
+        .await
+        .map_err(in_transaction)?;
     tx.commit().await.map_err(in_doubt)?;
     let task = PurgeTask {
         id: PurgeId(row.id),
@@ -88,11 +80,7 @@ async fn claim(conn: &mut SqliteConnection, now_ms: i64, lease_until_ms: i64) ->
         target: from_json(&row.target)?,
         not_before_ms: row.not_before_ms,
     };
-    Ok(Some(PurgeJob {
-        task,
-        place: place(&row.root, &row.allowed, &row.storage)?,
-        failures: row.failures,
-    }))
+    Ok(Some(PurgeJob { task, place: place(&row.root, &row.allowed, &row.storage)?, failures: row.failures }))
 }
 
 /// Whether a table whose place overlaps is still to be deleted. Two searches of purge_place, as with tables.

@@ -55,10 +55,7 @@ async fn a_schema_of_a_later_version_is_refused() {
     store.writer.execute(later).await.unwrap();
     drop(store);
     let refused = SqliteStore::open(&path).await.unwrap_err();
-    assert!(
-        matches!(refused, OpenError::SchemaTooNew { version: 9999 }),
-        "{refused}"
-    );
+    assert!(matches!(refused, OpenError::SchemaTooNew { version: 9999 }), "{refused}");
 }
 
 #[tokio::test]
@@ -87,10 +84,7 @@ async fn a_disk_that_fills_up_leaves_nothing_of_a_swap() {
     // The next connection may, for the one in doubt is gone.
     assert_eq!(store.resolve(swap.attempt, AT_MS).await.unwrap(), Resolution::Aborted);
     assert_eq!(world.find("t").await.unwrap(), None);
-    let again = Swap {
-        attempt: AttemptId(Uuid::now_v7()),
-        ..swap
-    };
+    let again = Swap { attempt: AttemptId(Uuid::now_v7()), ..swap };
     assert_eq!(store.swap(&again).await.unwrap(), SwapOutcome::Applied);
 }
 

@@ -68,31 +68,17 @@ impl Commits {
         change: &Change,
         pointer: &Pointer,
     ) -> Result<Draft> {
-        let base = self
-            .tables
-            .documents
-            .table(warehouse, &pointer.metadata_location)
-            .await?;
+        let base = self.tables.documents.table(warehouse, &pointer.metadata_location).await?;
         let request = change.request.clone();
         let (now_ms, previous) = (ctx.now_ms(), pointer.metadata_location.clone());
         let Some(judged) = blocking::run(move || judge(&base, &request, now_ms, &previous)).await? else {
             return Ok(Draft::Unchanged(pointer.clone()));
         };
-        let target = self
-            .target(ctx, warehouse, &judged.document.metadata, Some(pointer))
-            .await?;
-        let Judged {
-            document,
-            lineage,
-            dropped_files,
-        } = judged;
+        let target = self.target(ctx, warehouse, &judged.document.metadata, Some(pointer)).await?;
+        let Judged { document, lineage, dropped_files } = judged;
         Ok(Draft::Changed {
             metadata_location: target.metadata_location.clone(),
-            change: PointerChange::Move {
-                from: pointer.clone(),
-                target,
-                lineage,
-            },
+            change: PointerChange::Move { from: pointer.clone(), target, lineage },
             document,
             dropped_files,
         })
@@ -132,9 +118,7 @@ impl Commits {
     ) -> Result<Target> {
         let location = Location::parse(metadata.location())?;
         if from.is_none_or(|from| from.location != location.canonical()) {
-            self.tables
-                .check_location(warehouse, &location, from.map(|from| from.id))
-                .await?;
+            self.tables.check_location(warehouse, &location, from.map(|from| from.id)).await?;
         }
         let previous = from.map(|from| from.metadata_location.as_str());
         Ok(Target {
@@ -150,11 +134,7 @@ impl Draft {
     pub fn file(&self) -> Option<(&str, &TableDocument)> {
         match self {
             Draft::Unchanged(_) => None,
-            Draft::Changed {
-                metadata_location,
-                document,
-                ..
-            } => Some((metadata_location, document)),
+            Draft::Changed { metadata_location, document, .. } => Some((metadata_location, document)),
         }
     }
 
@@ -202,16 +182,9 @@ impl Drafts {
     /// The new metadata of a single table: a transaction answers with nothing.
     pub fn answer(&self) -> Answer {
         match &self.0[..] {
-            [
-                Draft::Changed {
-                    document,
-                    metadata_location,
-                    ..
-                },
-            ] => Answer::Document {
-                uuid: document.metadata.uuid(),
-                metadata_location: metadata_location.clone(),
-            },
+            [Draft::Changed { document, metadata_location, .. }] => {
+                Answer::Document { uuid: document.metadata.uuid(), metadata_location: metadata_location.clone() }
+            }
             _ => Answer::Empty,
         }
     }
@@ -220,9 +193,7 @@ impl Drafts {
         let task = |location: &String| PurgeTask {
             id: PurgeId(ctx.new_id()),
             warehouse: warehouse.id,
-            target: PurgeTarget::File {
-                location: location.clone(),
-            },
+            target: PurgeTarget::File { location: location.clone() },
             not_before_ms: ctx.now_ms() + grace_ms,
         };
         self.0.iter().flat_map(Draft::dropped_files).map(task).collect()
@@ -230,12 +201,7 @@ impl Drafts {
 
     pub async fn publish(self, documents: &Documents, warehouse: &Warehouse) {
         for draft in self.0 {
-            if let Draft::Changed {
-                metadata_location,
-                document,
-                ..
-            } = draft
-            {
+            if let Draft::Changed { metadata_location, document, .. } = draft {
                 documents.remember_table(warehouse, metadata_location, document).await;
             }
         }
@@ -251,15 +217,9 @@ struct Judged {
 
 /// Holds the request against the table as it is; `None` where it changes nothing.
 fn judge(base: &TableDocument, request: &CommitRequest, now_ms: i64, previous: &str) -> Result<Option<Judged>> {
-    request
-        .requirements
-        .iter()
-        .try_for_each(|requirement| requirement.check(Some(&base.metadata)))?;
+    request.requirements.iter().try_for_each(|requirement| requirement.check(Some(&base.metadata)))?;
     sanity::check(&base.metadata, request)?;
-    let at = ApplyAt {
-        now_ms,
-        previous_location: Some(previous),
-    };
+    let at = ApplyAt { now_ms, previous_location: Some(previous) };
     let applied = metadata::apply(&base.metadata, &request.updates, &at)?;
     metrics::counter!(TIMESTAMPS_MOVED_TOTAL).increment(applied.moved_timestamps as u64);
     Ok(applied.changed.then(|| Judged {
@@ -307,9 +267,7 @@ fn lineage(updates: &[TableUpdate], after: &TableMetadata) -> Vec<Landed> {
         .map(|added| Landed {
             snapshot_id: added.id(),
             parent_id: added.parent_id(),
-            sequence_number: after
-                .snapshot(added.id())
-                .map_or(added.sequence_number(), |kept| kept.sequence_number()),
+            sequence_number: after.snapshot(added.id()).map_or(added.sequence_number(), |kept| kept.sequence_number()),
             ref_name: ref_of(added.id()),
         })
         .collect()

@@ -38,11 +38,7 @@ mod tests {
 
     #[test]
     fn what_the_known_ids_of_a_request_say() {
-        let part = |added, landed_here, landed_elsewhere| Evidence {
-            added,
-            landed_here,
-            landed_elsewhere,
-        };
+        let part = |added, landed_here, landed_elsewhere| Evidence { added, landed_here, landed_elsewhere };
         let cases = [
             (vec![], Landing::New),
             (vec![part(0, 0, 0)], Landing::New),

@@ -31,12 +31,7 @@ impl Overlap {
     fn around(canonical: String, at_or_above: Vec<String>) -> Self {
         // '0' is the character that follows '/'.
         let (below_from, below_until) = (format!("{canonical}/"), format!("{canonical}0"));
-        Self {
-            canonical,
-            at_or_above,
-            below_from,
-            below_until,
-        }
+        Self { canonical, at_or_above, below_from, below_until }
     }
 }
 

@@ -48,20 +48,13 @@ impl CommitRequest {
 
     /// Whether this is the first commit of a new table.
     pub fn asserts_create(&self) -> bool {
-        self.requirements
-            .iter()
-            .any(|requirement| matches!(requirement, Requirement::AssertCreate))
+        self.requirements.iter().any(|requirement| matches!(requirement, Requirement::AssertCreate))
     }
 
     fn read(body: &Object<'_>) -> Self {
         let mut request = Self::default();
         // Clients may leave out the requirements of a first commit.
-        for (index, raw) in request
-            .list(body, "requirements")
-            .unwrap_or_default()
-            .iter()
-            .enumerate()
-        {
+        for (index, raw) in request.list(body, "requirements").unwrap_or_default().iter().enumerate() {
             match Requirement::parse(raw) {
                 Ok(requirement) => request.requirements.push(requirement),
                 Err(error) => request.note(wrong(&format!("requirements[{index}]"), &error)),
@@ -69,9 +62,7 @@ impl CommitRequest {
         }
         let updates = request.list(body, "updates");
         if updates.is_none() {
-            request.note(Error::invalid(
-                "updates: the commit must have this list, which may be empty",
-            ));
+            request.note(Error::invalid("updates: the commit must have this list, which may be empty"));
         }
         for (index, raw) in updates.unwrap_or_default().iter().enumerate() {
             request.snapshot_ids.extend(added_snapshot(raw));
@@ -108,19 +99,15 @@ impl TransactionRequest {
         let changes: Vec<&RawValue> = object(body)?.required("table-changes")?;
         let mut request = Self::default();
         if changes.is_empty() || changes.len() > TABLES_MAX {
-            let message = format!(
-                "table-changes must name from 1 to {TABLES_MAX} tables, and names {}",
-                changes.len()
-            );
+            let message = format!("table-changes must name from 1 to {TABLES_MAX} tables, and names {}", changes.len());
             return Err(Error::invalid(message));
         }
         for (index, raw) in changes.into_iter().enumerate() {
             match change(raw) {
                 Err(flaw) => request.note(flaw.under(format!("[{index}]")).under("table-changes").into()),
                 Ok((ident, _)) if request.names(&ident) => {
-                    request.note(Error::invalid(format!(
-                        "table-changes[{index}]: {ident} is in the transaction already"
-                    )));
+                    request
+                        .note(Error::invalid(format!("table-changes[{index}]: {ident} is in the transaction already")));
                 }
                 Ok(change) => request.changes.push(change),
             }
@@ -141,9 +128,7 @@ impl TransactionRequest {
 fn change(raw: &RawValue) -> Checked<(TableIdent, CommitRequest)> {
     let change = Object::parse(raw)?;
     let identifier = Object::parse(change.required_raw("identifier")?).map_err(|flaw| flaw.under("identifier"))?;
-    let levels = identifier
-        .required("namespace")
-        .map_err(|flaw| flaw.under("identifier"))?;
+    let levels = identifier.required("namespace").map_err(|flaw| flaw.under("identifier"))?;
     let name: String = identifier.required("name").map_err(|flaw| flaw.under("identifier"))?;
     let namespace = NamespaceIdent::new(levels).map_err(|error| Flaw::new(error.message()).under("identifier"))?;
     Ok((TableIdent::new(namespace, name), CommitRequest::read(&change)))
@@ -160,10 +145,7 @@ fn added_snapshot(raw: &RawValue) -> Option<i64> {
     let update = Object::parse(raw).ok()?;
     let action: String = update.optional("action").ok()??;
     let snapshot = Object::parse(update.get("snapshot")?).ok()?;
-    snapshot
-        .optional("snapshot-id")
-        .ok()?
-        .filter(|_| action.eq_ignore_ascii_case("add-snapshot"))
+    snapshot.optional("snapshot-id").ok()?.filter(|_| action.eq_ignore_ascii_case("add-snapshot"))
 }
 
 fn wrong(field: &str, error: &Error) -> Error {
@@ -211,10 +193,7 @@ mod tests {
 
     #[test]
     fn a_commit_without_updates_says_which_list_is_missing() {
-        let error = CommitRequest::parse(br#"{"requirements":[]}"#)
-            .unwrap()
-            .take_fault()
-            .unwrap();
+        let error = CommitRequest::parse(br#"{"requirements":[]}"#).unwrap().take_fault().unwrap();
         assert!(error.message().starts_with("updates"), "{error}");
     }
 
@@ -232,12 +211,6 @@ mod tests {
         let bad = r#"{"identifier":{"namespace":[],"name":"t"},"updates":[]}"#;
         let request = TransactionRequest::parse(format!(r#"{{"table-changes":[{bad},{good}]}}"#).as_bytes()).unwrap();
         assert_eq!(request.changes.len(), 1);
-        assert!(
-            request
-                .fault
-                .unwrap()
-                .message()
-                .starts_with("table-changes[0].identifier")
-        );
+        assert!(request.fault.unwrap().message().starts_with("table-changes[0].identifier"));
     }
 }

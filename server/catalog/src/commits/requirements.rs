@@ -66,21 +66,21 @@ impl Requirement {
                 failed(format!("UUID does not match: expected {own} != {uuid}"))
             }
             Self::AssertRefSnapshotId { ref_name, snapshot_id } => check_ref(base, ref_name, *snapshot_id),
-            Self::AssertLastAssignedFieldId {
-                last_assigned_field_id: id,
-            } => same("last assigned field id", *id, base.last_column_id()),
+            Self::AssertLastAssignedFieldId { last_assigned_field_id: id } => {
+                same("last assigned field id", *id, base.last_column_id())
+            }
             Self::AssertCurrentSchemaId { current_schema_id: id } => {
                 same("current schema", *id, base.current_schema_id())
             }
-            Self::AssertLastAssignedPartitionId {
-                last_assigned_partition_id: id,
-            } => same("last assigned partition id", *id, base.last_partition_id()),
+            Self::AssertLastAssignedPartitionId { last_assigned_partition_id: id } => {
+                same("last assigned partition id", *id, base.last_partition_id())
+            }
             Self::AssertDefaultSpecId { default_spec_id: id } => {
                 same("default partition spec", *id, base.default_spec_id())
             }
-            Self::AssertDefaultSortOrderId {
-                default_sort_order_id: id,
-            } => same("default sort order", *id, base.default_sort_order_id()),
+            Self::AssertDefaultSortOrderId { default_sort_order_id: id } => {
+                same("default sort order", *id, base.default_sort_order_id())
+            }
         }
     }
 
@@ -90,28 +90,24 @@ impl Requirement {
         let id = |key: &str| object.required(key).map_err(|flaw| flaw.under(&kind));
         Ok(match kind.as_str() {
             "assert-create" => Self::AssertCreate,
-            "assert-table-uuid" => Self::AssertTableUuid {
-                uuid: object.required("uuid").map_err(|flaw| flaw.under(&kind))?,
-            },
+            "assert-table-uuid" => {
+                Self::AssertTableUuid { uuid: object.required("uuid").map_err(|flaw| flaw.under(&kind))? }
+            }
             "assert-ref-snapshot-id" => Self::AssertRefSnapshotId {
                 ref_name: object.required("ref").map_err(|flaw| flaw.under(&kind))?,
                 snapshot_id: object.optional("snapshot-id").map_err(|flaw| flaw.under(&kind))?,
             },
-            "assert-last-assigned-field-id" => Self::AssertLastAssignedFieldId {
-                last_assigned_field_id: id("last-assigned-field-id")?,
-            },
-            "assert-current-schema-id" => Self::AssertCurrentSchemaId {
-                current_schema_id: id("current-schema-id")?,
-            },
-            "assert-last-assigned-partition-id" => Self::AssertLastAssignedPartitionId {
-                last_assigned_partition_id: id("last-assigned-partition-id")?,
-            },
-            "assert-default-spec-id" => Self::AssertDefaultSpecId {
-                default_spec_id: id("default-spec-id")?,
-            },
-            "assert-default-sort-order-id" => Self::AssertDefaultSortOrderId {
-                default_sort_order_id: id("default-sort-order-id")?,
-            },
+            "assert-last-assigned-field-id" => {
+                Self::AssertLastAssignedFieldId { last_assigned_field_id: id("last-assigned-field-id")? }
+            }
+            "assert-current-schema-id" => Self::AssertCurrentSchemaId { current_schema_id: id("current-schema-id")? },
+            "assert-last-assigned-partition-id" => {
+                Self::AssertLastAssignedPartitionId { last_assigned_partition_id: id("last-assigned-partition-id")? }
+            }
+            "assert-default-spec-id" => Self::AssertDefaultSpecId { default_spec_id: id("default-spec-id")? },
+            "assert-default-sort-order-id" => {
+                Self::AssertDefaultSortOrderId { default_sort_order_id: id("default-sort-order-id")? }
+            }
             _ => return Err(Flaw::new(format!("unknown table requirement '{kind}'")).under("type")),
         })
     }
@@ -197,10 +193,7 @@ mod tests {
                 r#"{"type":"assert-ref-snapshot-id","ref":"main","snapshot-id":9007199254740992}"#,
                 "branch main has changed: expected id 9007199254740992 != 9007199254740993",
             ),
-            (
-                r#"{"type":"assert-ref-snapshot-id","ref":"t"}"#,
-                "tag t was created concurrently",
-            ),
+            (r#"{"type":"assert-ref-snapshot-id","ref":"t"}"#, "tag t was created concurrently"),
             (
                 r#"{"type":"assert-ref-snapshot-id","ref":"b","snapshot-id":1}"#,
                 "branch or tag b is missing, expected 1",
@@ -238,9 +231,6 @@ mod tests {
     #[test]
     fn an_unknown_requirement_is_refused_by_name() {
         let raw = RawValue::from_string(r#"{"type":"assert-moon"}"#.to_owned()).unwrap();
-        assert_eq!(
-            Requirement::parse(&raw).unwrap_err().message(),
-            "type: unknown table requirement 'assert-moon'"
-        );
+        assert_eq!(Requirement::parse(&raw).unwrap_err().message(), "type: unknown table requirement 'assert-moon'");
     }
 }

@@ -16,11 +16,8 @@ pub fn check(base: &TableMetadata, request: &CommitRequest) -> Result<()> {
         return Ok(());
     }
     let mut added: HashMap<i64, &Snapshot> = HashMap::new();
-    let mut heads: HashMap<&str, Option<i64>> = base
-        .refs()
-        .iter()
-        .map(|(name, reference)| (name.as_str(), Some(reference.snapshot_id)))
-        .collect();
+    let mut heads: HashMap<&str, Option<i64>> =
+        base.refs().iter().map(|(name, reference)| (name.as_str(), Some(reference.snapshot_id))).collect();
     for update in &request.updates {
         match update {
             TableUpdate::AddSnapshot { snapshot } => {
@@ -58,9 +55,7 @@ fn continues(snapshot: &Snapshot, head: i64, ref_name: &str, asserted: bool) -> 
         false => Err(Error::conflict(format!(
             "snapshot {} does not continue branch {ref_name}: its parent is {}, the head is {head}; reload and build on the head",
             snapshot.id(),
-            snapshot
-                .parent_id()
-                .map_or("none".to_owned(), |parent| parent.to_string()),
+            snapshot.parent_id().map_or("none".to_owned(), |parent| parent.to_string()),
         ))),
     }
 }
@@ -134,26 +129,14 @@ mod tests {
     #[test]
     fn several_snapshots_chain_on_each_other() {
         let (third, fourth) = (add(3, Some(2), "delete"), add(4, Some(3), "append"));
-        assert!(accepts(
-            2,
-            true,
-            &[third.clone(), put(3, "main"), fourth, put(4, "main")]
-        ));
-        assert!(!accepts(
-            2,
-            true,
-            &[third, put(3, "main"), add(4, Some(2), "append"), put(4, "main")]
-        ));
+        assert!(accepts(2, true, &[third.clone(), put(3, "main"), fourth, put(4, "main")]));
+        assert!(!accepts(2, true, &[third, put(3, "main"), add(4, Some(2), "append"), put(4, "main")]));
     }
 
     #[test]
     fn an_append_without_parent_hides_no_history() {
         assert!(!accepts(2, false, &[add(3, None, "append"), put(3, "main")]));
-        assert!(accepts(
-            2,
-            false,
-            &[remove("main"), add(3, None, "append"), put(3, "main")]
-        ));
+        assert!(accepts(2, false, &[remove("main"), add(3, None, "append"), put(3, "main")]));
     }
 
     #[test]

@@ -122,10 +122,7 @@ pub struct Target {
 impl Target {
     /// What lies there, as the answer of a mutation.
     pub fn answer(&self) -> Answer {
-        Answer::Document {
-            uuid: self.uuid,
-            metadata_location: self.metadata_location.clone(),
-        }
+        Answer::Document { uuid: self.uuid, metadata_location: self.metadata_location.clone() }
     }
 }
 

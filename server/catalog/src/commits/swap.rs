@@ -131,7 +131,5 @@ pub fn refusal(outcome: SwapOutcome) -> Error {
 
 /// The refusal of a location that overlaps another table's.
 pub fn location_taken(owner: &TableIdent, location: &str) -> Error {
-    Error::invalid(format!(
-        "the location overlaps {location}, which belongs to the table {owner}: choose another"
-    ))
+    Error::invalid(format!("the location overlaps {location}, which belongs to the table {owner}: choose another"))
 }

@@ -17,11 +17,7 @@ pub enum FileError {
     #[error("the object store denies access to {location}: check the credentials of the warehouse")]
     Denied { location: String, source: Source },
     #[error("file {location} has {size_bytes} bytes, more than the {limit_bytes} that are read")]
-    TooLarge {
-        location: String,
-        size_bytes: u64,
-        limit_bytes: u64,
-    },
+    TooLarge { location: String, size_bytes: u64, limit_bytes: u64 },
     #[error("location '{location}' leads through a symbolic link out of this warehouse")]
     LeadsOut { location: String },
     /// Nothing is known about what became of the operation: a write may have been carried out.
@@ -43,18 +39,12 @@ impl FileError {
                 FileError::Missing { location }
             }
             (Store::PermissionDenied { .. } | Store::Unauthenticated { .. }, _)
-            | (_, Some(ErrorKind::PermissionDenied)) => FileError::Denied {
-                location,
-                source: error.into(),
-            },
+            | (_, Some(ErrorKind::PermissionDenied)) => FileError::Denied { location, source: error.into() },
             (Store::InvalidPath { .. }, _) | (_, Some(ErrorKind::InvalidFilename)) => {
                 let message = format!("location '{location}' cannot be a file's name in its store");
                 FileError::Invalid(Error::invalid(message).with_source(error))
             }
-            _ => FileError::Unavailable {
-                location,
-                source: error.into(),
-            },
+            _ => FileError::Unavailable { location, source: error.into() },
         }
     }
 
@@ -68,10 +58,9 @@ impl FileError {
                 let message = format!("location '{location}' needs a folder where a file is");
                 FileError::Invalid(Error::invalid(message).with_source(error))
             }
-            (Store::NotFound { .. }, _) | (_, Some(ErrorKind::NotFound)) => FileError::Unavailable {
-                location: location.to_owned(),
-                source: error.into(),
-            },
+            (Store::NotFound { .. }, _) | (_, Some(ErrorKind::NotFound)) => {
+                FileError::Unavailable { location: location.to_owned(), source: error.into() }
+            }
             _ => Self::from_store(location, error),
         }
     }
@@ -100,10 +89,7 @@ impl FileError {
 }
 
 fn local(error: std::io::Error) -> object_store::Error {
-    object_store::Error::Generic {
-        store: "local",
-        source: error.into(),
-    }
+    object_store::Error::Generic { store: "local", source: error.into() }
 }
 
 /// The kind of the first I/O error among the causes.
@@ -147,10 +133,7 @@ mod tests {
     use super::*;
 
     fn io(kind: ErrorKind) -> object_store::Error {
-        object_store::Error::Generic {
-            store: "test",
-            source: Box::new(std::io::Error::from(kind)),
-        }
+        object_store::Error::Generic { store: "test", source: Box::new(std::io::Error::from(kind)) }
     }
 
     #[test]
@@ -176,11 +159,7 @@ mod tests {
             (ErrorKind::PermissionDenied, "denied"),
             (ErrorKind::StorageFull, "unavailable"),
         ] {
-            assert_eq!(
-                FileError::from_write("file:///x", io(kind)).outcome(),
-                outcome,
-                "{kind}"
-            );
+            assert_eq!(FileError::from_write("file:///x", io(kind)).outcome(), outcome, "{kind}");
         }
         let taken = object_store::Error::AlreadyExists {
             path: "x".to_owned(),
@@ -191,14 +170,9 @@ mod tests {
 
     #[test]
     fn a_missing_file_is_told_in_icebergs_words() {
-        let error = Error::from(FileError::Missing {
-            location: "file:/tmp/x.json".to_owned(),
-        });
+        let error = Error::from(FileError::Missing { location: "file:/tmp/x.json".to_owned() });
         assert_eq!(error.kind(), Kind::NotFound);
-        assert_eq!(
-            error.message(),
-            "Failed to open input stream for file: file:/tmp/x.json"
-        );
+        assert_eq!(error.message(), "Failed to open input stream for file: file:/tmp/x.json");
     }
 
     #[test]
@@ -206,9 +180,6 @@ mod tests {
         let error = Error::from(FileError::from_store("file:///x", io(ErrorKind::StorageFull)));
         assert_eq!(error.kind(), Kind::Unavailable);
         assert!(std::error::Error::source(&error).is_some());
-        assert!(
-            !error.message().contains("storage"),
-            "the cause is for the log: {error}"
-        );
+        assert!(!error.message().contains("storage"), "the cause is for the log: {error}");
     }
 }

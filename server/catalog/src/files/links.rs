@@ -26,9 +26,7 @@ pub struct Fence {
 impl Fence {
     pub fn of(place: &Place) -> Self {
         let places = place.places().filter(|place| place.scheme() == "file");
-        Self {
-            places: places.map(local::path).collect(),
-        }
+        Self { places: places.map(local::path).collect() }
     }
 
     /// Refuses a location that a link leads out of the places. Where a place is a link itself, it is what that leads to.
@@ -40,9 +38,7 @@ impl Fence {
         };
         match self.holds(reached) {
             Ok(true) => Ok(()),
-            Ok(false) => Err(FileError::LeadsOut {
-                location: location.to_string(),
-            }),
+            Ok(false) => Err(FileError::LeadsOut { location: location.to_string() }),
             Err(error) => Err(FileError::from_io(location.as_str(), error)),
         }
     }
@@ -70,11 +66,7 @@ fn resolve(path: &Path) -> io::Result<Option<PathBuf>> {
         match above.canonicalize() {
             Ok(real) => {
                 let missing = path.strip_prefix(above).expect("a path begins with its ancestors");
-                return Ok(Some(if missing.as_os_str().is_empty() {
-                    real
-                } else {
-                    real.join(missing)
-                }));
+                return Ok(Some(if missing.as_os_str().is_empty() { real } else { real.join(missing) }));
             }
             Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Err(error),
             Err(_) if above.is_symlink() => return Ok(None),

@@ -15,10 +15,7 @@ pub fn path(location: &Location) -> PathBuf {
 pub fn create_folder(folder: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = folder.ancestors().take_while(|above| !above.exists()).collect();
     std::fs::create_dir_all(folder)?;
-    missing
-        .iter()
-        .filter_map(|made| made.parent())
-        .try_for_each(flush_folder)
+    missing.iter().filter_map(|made| made.parent()).try_for_each(flush_folder)
 }
 
 fn flush_folder(folder: &Path) -> io::Result<()> {

@@ -38,11 +38,7 @@ mod tests {
 
     fn place(root: &str, allowed: &[&str]) -> Place {
         let parse = |text: &&str| Location::parse(text).unwrap();
-        Place {
-            root: parse(&root),
-            allowed: allowed.iter().map(parse).collect(),
-            storage: Storage::default(),
-        }
+        Place { root: parse(&root), allowed: allowed.iter().map(parse).collect(), storage: Storage::default() }
     }
 
     #[test]
@@ -59,11 +55,7 @@ mod tests {
             ("s3://b/xy", false),
             ("s3://other/x", false),
         ] {
-            assert_eq!(
-                place.check(&Location::parse(location).unwrap()).is_ok(),
-                open,
-                "{location}"
-            );
+            assert_eq!(place.check(&Location::parse(location).unwrap()).is_ok(), open, "{location}");
         }
     }
 

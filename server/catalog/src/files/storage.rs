@@ -73,10 +73,7 @@ impl StoreKey {
     pub(super) fn of(location: &Location, storage: &Storage) -> Self {
         match location.scheme() {
             "file" => StoreKey::Local,
-            _ => StoreKey::S3 {
-                bucket: location.bucket().to_owned(),
-                storage: storage.clone(),
-            },
+            _ => StoreKey::S3 { bucket: location.bucket().to_owned(), storage: storage.clone() },
         }
     }
 
@@ -100,11 +97,7 @@ fn s3_builder(bucket: &str, storage: &Storage) -> Result<AmazonS3Builder> {
         .with_timeout(REQUEST_TIMEOUT)
         .with_connect_timeout(CONNECT_TIMEOUT)
         .with_allow_http(storage.allow_http);
-    let retry = RetryConfig {
-        max_retries: MAX_RETRIES,
-        retry_timeout: RETRY_TIMEOUT,
-        ..RetryConfig::default()
-    };
+    let retry = RetryConfig { max_retries: MAX_RETRIES, retry_timeout: RETRY_TIMEOUT, ..RetryConfig::default() };
     let mut builder = with_credentials(storage)?
         .with_client_options(options)
         .with_retry(retry)
@@ -125,31 +118,26 @@ fn s3_builder(bucket: &str, storage: &Storage) -> Result<AmazonS3Builder> {
 fn with_credentials(storage: &Storage) -> Result<AmazonS3Builder> {
     match (&storage.access_key_id, &storage.secret_access_key) {
         (None, None) => Ok(AmazonS3Builder::from_env()),
-        (Some(id), Some(secret)) => Ok(AmazonS3Builder::new()
-            .with_access_key_id(id)
-            .with_secret_access_key(secret.reveal())),
-        (Some(_), None) => Err(Error::invalid(
-            "storage has access-key-id without secret-access-key: give both or none",
-        )),
-        (None, Some(_)) => Err(Error::invalid(
-            "storage has secret-access-key without access-key-id: give both or none",
-        )),
+        (Some(id), Some(secret)) => {
+            Ok(AmazonS3Builder::new().with_access_key_id(id).with_secret_access_key(secret.reveal()))
+        }
+        (Some(_), None) => {
+            Err(Error::invalid("storage has access-key-id without secret-access-key: give both or none"))
+        }
+        (None, Some(_)) => {
+            Err(Error::invalid("storage has secret-access-key without access-key-id: give both or none"))
+        }
     }
 }
 
 /// In the virtual-hosted style the bucket is the first part of the endpoint's host name.
 fn bucket_endpoint(endpoint: &str, bucket: &str, path_style: bool) -> Result<String> {
-    let refused = || {
-        Error::invalid(format!(
-            "storage endpoint '{endpoint}' is not a URL like 'https://host:port'"
-        ))
-    };
+    let refused = || Error::invalid(format!("storage endpoint '{endpoint}' is not a URL like 'https://host:port'"));
     let mut url = url::Url::parse(endpoint).map_err(|error| refused().with_source(error))?;
     let host = url.host_str().ok_or_else(refused)?;
     if !path_style {
         let host = format!("{bucket}.{host}");
-        url.set_host(Some(&host))
-            .map_err(|error| refused().with_source(error))?;
+        url.set_host(Some(&host)).map_err(|error| refused().with_source(error))?;
     }
     Ok(url.as_str().trim_end_matches('/').to_owned())
 }
@@ -181,10 +169,7 @@ mod tests {
         assert!(text.contains("\"secret-access-key\":\"hush\""), "{text}");
         assert_eq!(serde_json::from_str::<Storage>(&text).unwrap(), keys());
         assert_eq!(serde_json::from_str::<Storage>("{}").unwrap(), Storage::default());
-        assert_eq!(
-            serde_json::to_string(&Storage::default()).unwrap(),
-            r#"{"path-style":false,"allow-http":false}"#
-        );
+        assert_eq!(serde_json::to_string(&Storage::default()).unwrap(), r#"{"path-style":false,"allow-http":false}"#);
     }
 
     #[test]
@@ -217,20 +202,9 @@ mod tests {
 
     #[test]
     fn half_a_key_is_refused() {
-        let half = Storage {
-            secret_access_key: None,
-            ..keys()
-        };
-        assert!(
-            s3_builder("b", &half)
-                .unwrap_err()
-                .message()
-                .contains("secret-access-key")
-        );
-        let half = Storage {
-            access_key_id: None,
-            ..keys()
-        };
+        let half = Storage { secret_access_key: None, ..keys() };
+        assert!(s3_builder("b", &half).unwrap_err().message().contains("secret-access-key"));
+        let half = Storage { access_key_id: None, ..keys() };
         assert!(s3_builder("b", &half).unwrap_err().message().contains("access-key-id"));
     }
 

@@ -20,16 +20,8 @@ struct Warehouse {
 fn warehouse() -> Warehouse {
     let folder = tempfile::tempdir().unwrap();
     let root = Location::parse(&format!("file:{}", folder.path().display())).unwrap();
-    let place = Place {
-        root,
-        allowed: Vec::new(),
-        storage: Storage::default(),
-    };
-    Warehouse {
-        files: Arc::new(Files::new(FilesOptions::default())),
-        place,
-        folder,
-    }
+    let place = Place { root, allowed: Vec::new(), storage: Storage::default() };
+    Warehouse { files: Arc::new(Files::new(FilesOptions::default())), place, folder }
 }
 
 impl Warehouse {
@@ -38,9 +30,7 @@ impl Warehouse {
     }
 
     async fn write(&self, name: &str, text: &str) -> Result<()> {
-        self.files
-            .write_new(&self.place, &self.location(name), Bytes::from(text.to_owned()))
-            .await
+        self.files.write_new(&self.place, &self.location(name), Bytes::from(text.to_owned())).await
     }
 
     async fn read(&self, name: &str) -> Result<Bytes> {
@@ -88,23 +78,13 @@ async fn of_twenty_writers_of_one_name_one_wins_and_its_content_stays() {
     assert_eq!(winners.len(), 1);
     assert_eq!(w.read("t/metadata/v1.json").await.unwrap(), winners[0]);
     let names = everything_below(&w.folder.path().join("t/metadata"));
-    assert_eq!(
-        names,
-        BTreeSet::from([w.folder.path().join("t/metadata/v1.json")]),
-        "no temporary file is left"
-    );
+    assert_eq!(names, BTreeSet::from([w.folder.path().join("t/metadata/v1.json")]), "no temporary file is left");
 }
 
 #[tokio::test]
 async fn a_name_reaches_the_file_of_the_very_same_name() {
     let w = warehouse();
-    for name in [
-        "a b/c d.json",
-        "p%20q/r%2Fs=%25.json",
-        "plus+and&=~.json",
-        "ä/日本.json",
-        "back\\slash.json",
-    ] {
+    for name in ["a b/c d.json", "p%20q/r%2Fs=%25.json", "plus+and&=~.json", "ä/日本.json", "back\\slash.json"] {
         w.write(name, name).await.unwrap();
         assert_eq!(std::fs::read_to_string(w.folder.path().join(name)).unwrap(), name);
         assert_eq!(w.read(name).await.unwrap(), name);
@@ -118,11 +98,7 @@ async fn all_spellings_of_a_file_location_read_the_same_file() {
     let w = warehouse();
     w.write("x.json", "x").await.unwrap();
     let path = w.folder.path().join("x.json").display().to_string();
-    for location in [
-        format!("file:{path}"),
-        format!("file://{path}"),
-        format!("file://localhost{path}"),
-    ] {
+    for location in [format!("file:{path}"), format!("file://{path}"), format!("file://localhost{path}")] {
         assert_eq!(w.files.read(&w.place, &location, LIMIT_BYTES).await.unwrap(), "x");
     }
 }
@@ -133,10 +109,7 @@ async fn a_file_that_is_not_there_is_missing_under_the_name_it_was_asked_for() {
     w.write("file", "x").await.unwrap();
     let spelled = format!("file:{}/none.json", w.folder.path().display());
     let error = w.files.read(&w.place, &spelled, LIMIT_BYTES).await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        format!("Failed to open input stream for file: {spelled}")
-    );
+    assert_eq!(error.to_string(), format!("Failed to open input stream for file: {spelled}"));
     for name in ["no/folder.json", "file/below-a-file.json"] {
         assert!(matches!(w.read(name).await, Err(FileError::Missing { .. })), "{name}");
     }
@@ -153,10 +126,7 @@ async fn a_folder_is_no_file() {
 async fn a_name_that_the_file_system_cannot_hold_is_invalid() {
     let w = warehouse();
     let name = "x".repeat(300);
-    assert_eq!(
-        Error::from(w.write(&name, "x").await.unwrap_err()).kind(),
-        Kind::Invalid
-    );
+    assert_eq!(Error::from(w.write(&name, "x").await.unwrap_err()).kind(), Kind::Invalid);
     assert_eq!(Error::from(w.read(&name).await.unwrap_err()).kind(), Kind::Invalid);
 }
 
@@ -166,17 +136,7 @@ async fn a_file_over_the_limit_is_not_read() {
     w.write("x", "12345").await.unwrap();
     assert_eq!(w.files.read(&w.place, &w.location("x"), 5).await.unwrap(), "12345");
     let error = w.files.read(&w.place, &w.location("x"), 4).await.unwrap_err();
-    assert!(
-        matches!(
-            error,
-            FileError::TooLarge {
-                size_bytes: 5,
-                limit_bytes: 4,
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, FileError::TooLarge { size_bytes: 5, limit_bytes: 4, .. }), "{error}");
 }
 
 #[tokio::test]
@@ -195,30 +155,15 @@ async fn every_method_refuses_what_lies_outside_of_the_place() {
         root.to_owned() + "/%2e%2e/x",
     ] {
         let (files, place) = (&w.files, &w.place);
-        assert!(
-            matches!(
-                files.read(place, &location, LIMIT_BYTES).await,
-                Err(FileError::Invalid(_))
-            ),
-            "{location}"
-        );
+        assert!(matches!(files.read(place, &location, LIMIT_BYTES).await, Err(FileError::Invalid(_))), "{location}");
         let written = files.write_new(place, &location, Bytes::new()).await;
         assert!(matches!(written, Err(FileError::Invalid(_))), "{location}");
-        assert!(
-            matches!(files.delete(place, &location).await, Err(FileError::Invalid(_))),
-            "{location}"
-        );
+        assert!(matches!(files.delete(place, &location).await, Err(FileError::Invalid(_))), "{location}");
         let Ok(parsed) = Location::parse(&location) else {
             continue;
         };
-        assert!(
-            matches!(files.prepare_table(place, &parsed).await, Err(FileError::Invalid(_))),
-            "{location}"
-        );
-        assert!(
-            matches!(files.delete_all(place, vec![parsed]).await, Err(FileError::Invalid(_))),
-            "{location}"
-        );
+        assert!(matches!(files.prepare_table(place, &parsed).await, Err(FileError::Invalid(_))), "{location}");
+        assert!(matches!(files.delete_all(place, vec![parsed]).await, Err(FileError::Invalid(_))), "{location}");
     }
     assert_eq!(std::fs::read_to_string(&kept).unwrap(), "kept");
     assert!(everything_below(w.folder.path()).is_empty());
@@ -233,14 +178,8 @@ async fn no_link_leads_out_of_the_warehouse() {
     symlink(outside.path().join("kept"), w.folder.path().join("file")).unwrap();
     symlink(outside.path().join("new"), w.folder.path().join("nowhere")).unwrap();
     for name in ["link/kept", "link/t/new", "file", "nowhere", "nowhere/t/new"] {
-        assert!(
-            matches!(w.read(name).await, Err(FileError::LeadsOut { .. })),
-            "read {name}"
-        );
-        assert!(
-            matches!(w.write(name, "x").await, Err(FileError::LeadsOut { .. })),
-            "write {name}"
-        );
+        assert!(matches!(w.read(name).await, Err(FileError::LeadsOut { .. })), "read {name}");
+        assert!(matches!(w.write(name, "x").await, Err(FileError::LeadsOut { .. })), "write {name}");
         let prepared = w.files.prepare_table(&w.place, &w.place.root.join(name)).await;
         assert!(matches!(prepared, Err(FileError::LeadsOut { .. })), "prepare {name}");
         assert!(!w.files.is_lost(&w.place, &w.location(name)).await, "ask for {name}");
@@ -251,10 +190,7 @@ async fn no_link_leads_out_of_the_warehouse() {
     assert!(matches!(deleted, Err(FileError::LeadsOut { .. })));
     let deleted = w.files.delete_all(&w.place, locations).await;
     assert_eq!(deleted.unwrap(), 1, "what lies outside is counted");
-    assert!(
-        !w.folder.path().join("own").exists(),
-        "the others are deleted all the same"
-    );
+    assert!(!w.folder.path().join("own").exists(), "the others are deleted all the same");
     let left = everything_below(outside.path());
     assert_eq!(left, BTreeSet::from([outside.path().join("kept")]));
 }
@@ -268,10 +204,7 @@ async fn a_link_goes_when_it_is_deleted_and_what_it_leads_to_stays() {
         symlink(outside.path().join("kept"), w.folder.path().join(name)).unwrap();
     }
     w.files.delete(&w.place, &w.location("one")).await.unwrap();
-    w.files
-        .delete_all(&w.place, vec![w.place.root.join("two")])
-        .await
-        .unwrap();
+    w.files.delete_all(&w.place, vec![w.place.root.join("two")]).await.unwrap();
     assert!(everything_below(w.folder.path()).is_empty());
     assert!(outside.path().join("kept").exists());
 }
@@ -331,16 +264,10 @@ async fn many_are_deleted_although_some_are_gone_and_one_cannot_be() {
         w.write(name, "x").await.unwrap();
     }
     let locations = |names: &[&str]| names.iter().map(|name| w.place.root.join(name)).collect();
-    w.files
-        .delete_all(&w.place, locations(&["a", "gone", "no/folder"]))
-        .await
-        .unwrap();
+    w.files.delete_all(&w.place, locations(&["a", "gone", "no/folder"])).await.unwrap();
     assert!(w.files.delete_all(&w.place, locations(&["folder", "b"])).await.is_err());
     let left = everything_below(w.folder.path());
-    assert_eq!(
-        left,
-        BTreeSet::from(["folder", "folder/x"].map(|name| w.folder.path().join(name)))
-    );
+    assert_eq!(left, BTreeSet::from(["folder", "folder/x"].map(|name| w.folder.path().join(name))));
 }
 
 #[tokio::test]
@@ -375,13 +302,9 @@ async fn a_probe_makes_the_root_and_tells_when_it_cannot() {
 #[tokio::test]
 async fn operations_beyond_the_bound_wait_for_their_turn() {
     let w = warehouse();
-    let files = Files::new(FilesOptions {
-        max_concurrent_operations: 1,
-    });
+    let files = Files::new(FilesOptions { max_concurrent_operations: 1 });
     let names: Vec<String> = (0..10).map(|i| w.location(&format!("{i}"))).collect();
-    let writes = names
-        .iter()
-        .map(|name| files.write_new(&w.place, name, Bytes::from_static(b"x")));
+    let writes = names.iter().map(|name| files.write_new(&w.place, name, Bytes::from_static(b"x")));
     futures::future::try_join_all(writes).await.unwrap();
     assert_eq!(everything_below(w.folder.path()).len(), 10);
 }
@@ -397,11 +320,7 @@ async fn s3(answers: Vec<&'static str>) -> (Place, tokio::task::JoinHandle<Vec<S
         secret_access_key: Some(Secret::new("hush")),
         ..Storage::default()
     };
-    let place = Place {
-        root: Location::parse("s3://bucket/w").unwrap(),
-        allowed: Vec::new(),
-        storage,
-    };
+    let place = Place { root: Location::parse("s3://bucket/w").unwrap(), allowed: Vec::new(), storage };
     let server = tokio::spawn(async move {
         let mut heads = Vec::new();
         for answer in answers {
@@ -426,9 +345,7 @@ fn is_whole(request: &[u8]) -> bool {
     let Some((head, body)) = text.split_once("\r\n\r\n") else {
         return false;
     };
-    let length = head
-        .lines()
-        .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
+    let length = head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
     body.len() >= length.unwrap_or(0)
 }
 
@@ -448,15 +365,9 @@ fn files() -> Files {
 async fn an_s3_key_is_the_text_of_the_location_and_is_written_only_if_absent() {
     let (place, server) = s3(vec![OK]).await;
     let location = "s3a://bucket/w/a b/c+d/%20/ä.json";
-    files()
-        .write_new(&place, location, Bytes::from_static(b"abc"))
-        .await
-        .unwrap();
+    files().write_new(&place, location, Bytes::from_static(b"abc")).await.unwrap();
     let request = server.await.unwrap().remove(0);
-    assert!(
-        request.starts_with("PUT /bucket/w/a%20b/c%2Bd/%2520/%C3%A4.json HTTP/1.1\r\n"),
-        "{request}"
-    );
+    assert!(request.starts_with("PUT /bucket/w/a%20b/c%2Bd/%2520/%C3%A4.json HTTP/1.1\r\n"), "{request}");
     assert!(request.to_ascii_lowercase().contains("if-none-match: *"), "{request}");
     assert!(request.ends_with("\r\n\r\nabc"), "{request}");
 }
@@ -464,19 +375,14 @@ async fn an_s3_key_is_the_text_of_the_location_and_is_written_only_if_absent() {
 #[tokio::test]
 async fn a_second_try_that_meets_the_first_ones_object_has_written_it() {
     let (place, server) = s3(vec![UNAVAILABLE, NOT_MET, CONTENT]).await;
-    files()
-        .write_new(&place, "s3://bucket/w/x", Bytes::from_static(b"abc"))
-        .await
-        .unwrap();
+    files().write_new(&place, "s3://bucket/w/x", Bytes::from_static(b"abc")).await.unwrap();
     assert_eq!(server.await.unwrap().len(), 3);
 }
 
 #[tokio::test]
 async fn an_object_of_somebody_else_is_not_taken_for_ours() {
     let (place, server) = s3(vec![NOT_MET, CONTENT]).await;
-    let written = files()
-        .write_new(&place, "s3://bucket/w/x", Bytes::from_static(b"xyz"))
-        .await;
+    let written = files().write_new(&place, "s3://bucket/w/x", Bytes::from_static(b"xyz")).await;
     assert!(matches!(written, Err(FileError::AlreadyExists { .. })), "{written:?}");
     server.await.unwrap();
 }
@@ -484,9 +390,7 @@ async fn an_object_of_somebody_else_is_not_taken_for_ours() {
 #[tokio::test]
 async fn an_object_that_exists_and_is_not_there_is_tried_again_later() {
     let (place, server) = s3(vec![NOT_MET, MISSING]).await;
-    let written = files()
-        .write_new(&place, "s3://bucket/w/x", Bytes::from_static(b"xyz"))
-        .await;
+    let written = files().write_new(&place, "s3://bucket/w/x", Bytes::from_static(b"xyz")).await;
     assert!(matches!(written, Err(FileError::Unavailable { .. })), "{written:?}");
     server.await.unwrap();
 }

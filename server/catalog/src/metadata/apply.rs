@@ -59,17 +59,8 @@ pub fn apply(base: &TableMetadata, updates: &[TableUpdate], at: &ApplyAt<'_>) ->
     }
     let moved_timestamps = draft.finish()?;
     let dropped = draft.log_previous(base, at.previous_location);
-    let dropped_metadata_files = if properties::deletes_old_metadata(&draft.table) {
-        dropped
-    } else {
-        Vec::new()
-    };
-    Ok(Applied {
-        metadata: draft.table,
-        changed: true,
-        dropped_metadata_files,
-        moved_timestamps,
-    })
+    let dropped_metadata_files = if properties::deletes_old_metadata(&draft.table) { dropped } else { Vec::new() };
+    Ok(Applied { metadata: draft.table, changed: true, dropped_metadata_files, moved_timestamps })
 }
 
 /// Makes a whole table out of its first updates, as the commit of a staged create sends them.
@@ -82,10 +73,7 @@ pub fn assemble(updates: &[TableUpdate], now_ms: i64) -> Result<TableMetadata> {
         TableUpdate::UpgradeFormatVersion { format_version } => Some(*format_version),
         _ => None,
     });
-    let mut draft = Draft::new(
-        TableMetadata::empty(checked_version(first_version.unwrap_or(2))?),
-        now_ms,
-    );
+    let mut draft = Draft::new(TableMetadata::empty(checked_version(first_version.unwrap_or(2))?), now_ms);
     draft.is_new = true;
     draft.reshaped = true;
     for update in updates {
@@ -190,11 +178,7 @@ impl Draft {
         }
         let moved = self.settle_timestamps();
         self.settle_snapshot_log();
-        let newest = self
-            .table
-            .snapshot_log
-            .last()
-            .map_or(i64::MIN, |entry| entry.timestamp_ms);
+        let newest = self.table.snapshot_log.last().map_or(i64::MIN, |entry| entry.timestamp_ms);
         let settled = self.newest_settled_ms().max(newest);
         let forward = self.table.last_updated_ms.saturating_add(1);
         self.table.last_updated_ms = self.now_ms.max(settled).max(forward);

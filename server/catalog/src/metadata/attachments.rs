@@ -39,9 +39,7 @@ impl StatisticsFile {
 
     /// Statistics of the partitions: as [`Self::check_of_table`].
     pub(crate) fn check_of_partitions(&self) -> Checked<()> {
-        Object::parse(&self.raw)?
-            .required::<i64>("file-size-in-bytes")
-            .map(drop)
+        Object::parse(&self.raw)?.required::<i64>("file-size-in-bytes").map(drop)
     }
 }
 
@@ -64,10 +62,7 @@ pub struct EncryptionKey {
 impl EncryptionKey {
     pub(crate) fn read(raw: &RawValue) -> Checked<Self> {
         let object = Object::parse(raw)?;
-        Ok(Self {
-            key_id: object.required("key-id")?,
-            raw: raw.to_owned(),
-        })
+        Ok(Self { key_id: object.required("key-id")?, raw: raw.to_owned() })
     }
 
     /// Reads a key that is to be added.

@@ -31,10 +31,7 @@ pub struct NewTable<'a> {
 /// `format-version` chooses the version and, like every reserved property, is not stored. Errors are `Invalid`.
 pub fn create(new: NewTable<'_>) -> Result<TableMetadata> {
     let given = [Some(new.schema), new.partition_spec, new.sort_order];
-    given
-        .into_iter()
-        .flatten()
-        .try_for_each(|raw| check_nesting(raw.get()))?;
+    given.into_iter().flatten().try_for_each(|raw| check_nesting(raw.get()))?;
     let format_version = format_version(&new.properties)?;
     let (schema, ids) = fresh_schema(new.schema, format_version).map_err(|f| f.under("schema"))?;
     let columns = schema.columns().map_err(|f| f.under("schema"))?;
@@ -42,14 +39,9 @@ pub fn create(new: NewTable<'_>) -> Result<TableMetadata> {
         UnboundSpec::read(raw)?.check_format_version(format_version)?;
         fresh_spec(raw, &ids, columns)
     });
-    let spec = spec
-        .transpose()
-        .map_err(|f| f.under("partition-spec"))?
-        .unwrap_or_else(PartitionSpec::unpartitioned);
+    let spec = spec.transpose().map_err(|f| f.under("partition-spec"))?.unwrap_or_else(PartitionSpec::unpartitioned);
     let order = new.sort_order.map(|raw| fresh_order(raw, &ids, columns)).transpose();
-    let order = order
-        .map_err(|f| f.under("write-order"))?
-        .unwrap_or_else(SortOrder::unsorted);
+    let order = order.map_err(|f| f.under("write-order"))?.unwrap_or_else(SortOrder::unsorted);
     Ok(TableMetadata {
         uuid: Some(new.uuid),
         location: without_trailing_slash(&new.location).to_owned(),
@@ -106,9 +98,7 @@ fn fresh_order(raw: &RawValue, ids: &FreshIds, columns: &Columns) -> Checked<Sor
 /// Reserved keys go; new tables compress Parquet with zstd unless they say otherwise, as the reference has it.
 fn stored_properties(mut properties: BTreeMap<String, String>) -> BTreeMap<String, String> {
     properties.retain(|key, _| !properties::is_reserved(key));
-    properties
-        .entry(properties::PARQUET_COMPRESSION.to_owned())
-        .or_insert_with(|| "zstd".to_owned());
+    properties.entry(properties::PARQUET_COMPRESSION.to_owned()).or_insert_with(|| "zstd".to_owned());
     properties
 }
 
@@ -136,10 +126,7 @@ mod tests {
             schema: &schema,
             partition_spec: spec.as_deref(),
             sort_order: order.as_deref(),
-            properties: properties
-                .iter()
-                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
-                .collect(),
+            properties: properties.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
             now_ms: 5,
         })
     }
@@ -149,59 +136,26 @@ mod tests {
         let spec = r#"{"fields":[{"source-id":3,"name":"ts_day","transform":"day"},{"source-id":13,"field-id":5,"name":"p.c","transform":"identity"}]}"#;
         let order = r#"{"order-id":8,"fields":[{"source-id":13,"transform":"x","direction":"asc","null-order":"nulls-first"}]}"#;
         let table = made(SCHEMA, Some(spec), Some(order), &[]).unwrap();
-        let fields: Vec<_> = table
-            .spec(0)
-            .unwrap()
-            .fields()
-            .iter()
-            .map(|f| (f.source_ids[0], f.field_id))
-            .collect();
+        let fields: Vec<_> = table.spec(0).unwrap().fields().iter().map(|f| (f.source_ids[0], f.field_id)).collect();
         assert_eq!(fields, [(2, 1000), (4, 1001)]);
         assert_eq!((table.last_column_id(), table.last_partition_id()), (4, 1001));
-        assert_eq!(
-            (
-                table.default_sort_order_id(),
-                table.sort_order(1).unwrap().fields()[0].source_ids[0]
-            ),
-            (1, 4)
-        );
+        assert_eq!((table.default_sort_order_id(), table.sort_order(1).unwrap().fields()[0].source_ids[0]), (1, 4));
         let schema = table.schema(0).unwrap().raw().get();
-        assert!(
-            schema.contains(r#""identifier-field-ids":[1]"#) && schema.contains(r#""x":true"#),
-            "{schema}"
-        );
+        assert!(schema.contains(r#""identifier-field-ids":[1]"#) && schema.contains(r#""x":true"#), "{schema}");
     }
 
     #[test]
     fn a_table_is_v2_unpartitioned_unsorted_and_zstd_unless_it_says_otherwise() {
         let table = made(SCHEMA, None, None, &[("snapshot-count", "3")]).unwrap();
-        assert_eq!(
-            (table.format_version(), table.location(), table.last_partition_id()),
-            (2, "s3://b/t", 999)
-        );
-        assert_eq!(
-            (
-                table.specs().len(),
-                table.default_sort_order_id(),
-                table.current_snapshot_id()
-            ),
-            (1, 0, None)
-        );
+        assert_eq!((table.format_version(), table.location(), table.last_partition_id()), (2, "s3://b/t", 999));
+        assert_eq!((table.specs().len(), table.default_sort_order_id(), table.current_snapshot_id()), (1, 0, None));
         assert_eq!(
             table.properties().iter().collect::<Vec<_>>(),
             [(&"write.parquet.compression-codec".to_owned(), &"zstd".to_owned())]
         );
-        let asked = made(
-            SCHEMA,
-            None,
-            None,
-            &[("format-version", "3"), ("write.parquet.compression-codec", "gzip")],
-        )
-        .unwrap();
-        assert_eq!(
-            (asked.format_version(), asked.next_row_id(), asked.properties().len()),
-            (3, Some(0), 1)
-        );
+        let asked =
+            made(SCHEMA, None, None, &[("format-version", "3"), ("write.parquet.compression-codec", "gzip")]).unwrap();
+        assert_eq!((asked.format_version(), asked.next_row_id(), asked.properties().len()), (3, Some(0), 1));
         assert_eq!(asked.property("write.parquet.compression-codec"), Some("gzip"));
     }
 
@@ -212,30 +166,10 @@ mod tests {
         let order = |field: &str| format!(r#"{{"fields":[{{"direction":"asc","null-order":"nulls-last",{field}}}]}}"#);
         let sound = SCHEMA.to_owned();
         for (schema, spec, order, message) in [
-            (
-                of_type("\"martian\""),
-                None,
-                None,
-                "schema.fields: column ts: unknown type 'martian'",
-            ),
-            (
-                of_type("\"decimal(50,60)\""),
-                None,
-                None,
-                "schema.fields: column ts: unknown type 'decimal(50,60)'",
-            ),
-            (
-                SCHEMA.replace("\"when\"", "5"),
-                None,
-                None,
-                "schema.fields: column ts: doc must be a string",
-            ),
-            (
-                SCHEMA.replacen("struct", "list", 1),
-                None,
-                None,
-                "schema.type: must be 'struct'",
-            ),
+            (of_type("\"martian\""), None, None, "schema.fields: column ts: unknown type 'martian'"),
+            (of_type("\"decimal(50,60)\""), None, None, "schema.fields: column ts: unknown type 'decimal(50,60)'"),
+            (SCHEMA.replace("\"when\"", "5"), None, None, "schema.fields: column ts: doc must be a string"),
+            (SCHEMA.replacen("struct", "list", 1), None, None, "schema.type: must be 'struct'"),
             (
                 SCHEMA.replacen("true", &format!("{}1{}", "[".repeat(200_000), "]".repeat(200_000)), 1),
                 None,
@@ -271,37 +205,21 @@ mod tests {
         let order = r#"{"order-id":1,"fields":[{"source-id":7,"transform":"identity","direction":"ASC","null-order":"NULLS-FIRST"}]}"#;
         let table = made(&SCHEMA.replace("[7]", "null"), None, Some(order), &[]).unwrap();
         let stored = table.sort_order(1).unwrap().raw().get();
-        assert!(
-            stored.contains(r#""direction":"asc","null-order":"nulls-first""#),
-            "{stored}"
-        );
+        assert!(stored.contains(r#""direction":"asc","null-order":"nulls-first""#), "{stored}");
         assert!(!table.schema(0).unwrap().raw().get().contains("identifier-field-ids"));
     }
 
     #[test]
     fn what_cannot_be_is_refused() {
         let variant = SCHEMA.replace("\"timestamp\"", "\"variant\"");
-        assert!(
-            made(&variant, None, None, &[])
-                .unwrap_err()
-                .message()
-                .contains("variant is not supported until v3")
-        );
+        assert!(made(&variant, None, None, &[]).unwrap_err().message().contains("variant is not supported until v3"));
         assert!(made(&variant, None, None, &[("format-version", "3")]).is_ok());
         assert!(made(SCHEMA, None, None, &[("format-version", "4")]).is_err());
         let spec = r#"{"fields":[{"source-id":99,"name":"x","transform":"day"}]}"#;
         let error = made(SCHEMA, Some(spec), None, &[]).unwrap_err();
-        assert_eq!(
-            error.message(),
-            "partition-spec: Cannot find source column for partition field: x"
-        );
-        let error = made(
-            r#"{"type":"struct","fields":[{"id":1,"name":"a","type":"int"}]}"#,
-            None,
-            None,
-            &[],
-        )
-        .unwrap_err();
+        assert_eq!(error.message(), "partition-spec: Cannot find source column for partition field: x");
+        let error =
+            made(r#"{"type":"struct","fields":[{"id":1,"name":"a","type":"int"}]}"#, None, None, &[]).unwrap_err();
         assert_eq!(error.message(), "schema.fields[0].required: is required");
     }
 }

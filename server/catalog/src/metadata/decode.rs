@@ -60,10 +60,7 @@ fn read(object: &Object<'_>) -> Checked<TableMetadata> {
     let lacks_order = complete_orders(&mut sort_orders, default_sort_order_id);
     let uuid = from_version(2, format_version, object.optional::<Uuid>("table-uuid")?, "table-uuid")?;
     let current_snapshot_id = object.optional("current-snapshot-id")?.filter(|id| *id != -1);
-    let snapshots = list(object, "snapshots", Snapshot::read)?
-        .into_iter()
-        .map(Arc::new)
-        .collect();
+    let snapshots = list(object, "snapshots", Snapshot::read)?.into_iter().map(Arc::new).collect();
     Ok(TableMetadata {
         format_version,
         was_completed: lacks_order || uuid.is_none(),
@@ -82,10 +79,7 @@ fn read(object: &Object<'_>) -> Checked<TableMetadata> {
         properties: Arc::new(object.optional("properties")?.unwrap_or_default()),
         current_snapshot_id,
         next_row_id: from_version(3, format_version, object.optional("next-row-id")?, "next-row-id")?,
-        encryption_keys: list(object, "encryption-keys", EncryptionKey::read)?
-            .into_iter()
-            .map(Arc::new)
-            .collect(),
+        encryption_keys: list(object, "encryption-keys", EncryptionKey::read)?.into_iter().map(Arc::new).collect(),
         refs: Arc::new(refs(object, current_snapshot_id)?),
         snapshots: Snapshots::new(snapshots).map_err(|f| f.under("snapshots"))?,
         statistics: Arc::new(list(object, "statistics", StatisticsFile::read)?),
@@ -144,18 +138,8 @@ fn specs(object: &Object<'_>, format_version: u8) -> Checked<(i32, Vec<Arc<Parti
 }
 
 fn last_partition_id(object: &Object<'_>, format_version: u8, specs: &[Arc<PartitionSpec>]) -> Checked<i32> {
-    let last = from_version(
-        2,
-        format_version,
-        object.optional("last-partition-id")?,
-        "last-partition-id",
-    )?;
-    let highest = || {
-        specs
-            .iter()
-            .map(|spec| spec.last_field_id())
-            .fold(FIRST_FIELD_ID - 1, i32::max)
-    };
+    let last = from_version(2, format_version, object.optional("last-partition-id")?, "last-partition-id")?;
+    let highest = || specs.iter().map(|spec| spec.last_field_id()).fold(FIRST_FIELD_ID - 1, i32::max);
     Ok(last.unwrap_or_else(highest))
 }
 
@@ -179,8 +163,7 @@ fn refs(object: &Object<'_>, current_snapshot_id: Option<i64>) -> Checked<BTreeM
         }
     }
     if let Some(id) = current_snapshot_id {
-        refs.entry(MAIN_BRANCH.to_owned())
-            .or_insert_with(|| SnapshotRef::main_at(id));
+        refs.entry(MAIN_BRANCH.to_owned()).or_insert_with(|| SnapshotRef::main_at(id));
     }
     Ok(refs)
 }
@@ -215,10 +198,7 @@ fn check(metadata: &TableMetadata) -> Checked<()> {
 
 fn check_snapshots(metadata: &TableMetadata) -> Checked<()> {
     let last = metadata.last_sequence_number;
-    match metadata
-        .snapshots()
-        .find(|snapshot| metadata.format_version > 1 && snapshot.sequence_number() > last)
-    {
+    match metadata.snapshots().find(|snapshot| metadata.format_version > 1 && snapshot.sequence_number() > last) {
         Some(snapshot) => Err(Flaw::new(format!(
             "snapshot {} has sequence number {}, beyond last-sequence-number {last}",
             snapshot.id(),
@@ -269,67 +249,27 @@ mod tests {
     #[test]
     fn a_broken_document_names_the_path_of_the_field() {
         for (pointer, value, message) in [
-            (
-                "/format-version",
-                json!(4),
-                "format-version: version 4 is not supported (supported: 1 to 3)",
-            ),
-            (
-                "/last-sequence-number",
-                Value::Null,
-                "last-sequence-number: is required from format version 2 on",
-            ),
+            ("/format-version", json!(4), "format-version: version 4 is not supported (supported: 1 to 3)"),
+            ("/last-sequence-number", Value::Null, "last-sequence-number: is required from format version 2 on"),
             ("/location", Value::Null, "location: is required"),
-            (
-                "/last-updated-ms",
-                json!("x"),
-                "last-updated-ms: invalid type: string, expected i64",
-            ),
-            (
-                "/snapshots/0/timestamp-ms",
-                Value::Null,
-                "snapshots[0].timestamp-ms: is required",
-            ),
+            ("/last-updated-ms", json!("x"), "last-updated-ms: invalid type: string, expected i64"),
+            ("/snapshots/0/timestamp-ms", Value::Null, "snapshots[0].timestamp-ms: is required"),
             (
                 "/snapshots/0/sequence-number",
                 json!(2),
                 "snapshots: snapshot 1 has sequence number 2, beyond last-sequence-number 1",
             ),
-            (
-                "/refs/main/type",
-                json!("twig"),
-                "refs.main.type: 'twig' is neither branch nor tag",
-            ),
+            ("/refs/main/type", json!("twig"), "refs.main.type: 'twig' is neither branch nor tag"),
             ("/refs/main/snapshot-id", json!(2), "refs.main: there is no snapshot 2"),
-            (
-                "/current-snapshot-id",
-                json!(-1),
-                "current-snapshot-id: none is not the snapshot of branch main",
-            ),
-            (
-                "/current-schema-id",
-                json!(3),
-                "current-schema-id: there is no schema 3",
-            ),
-            (
-                "/default-spec-id",
-                json!(3),
-                "default-spec-id: there is no partition spec 3",
-            ),
+            ("/current-snapshot-id", json!(-1), "current-snapshot-id: none is not the snapshot of branch main"),
+            ("/current-schema-id", json!(3), "current-schema-id: there is no schema 3"),
+            ("/default-spec-id", json!(3), "default-spec-id: there is no partition spec 3"),
         ] {
             let mut broken = document();
             *broken.pointer_mut(pointer).unwrap() = value;
-            assert_eq!(
-                parse(&broken).unwrap_err().message(),
-                format!("table metadata.{message}")
-            );
+            assert_eq!(parse(&broken).unwrap_err().message(), format!("table metadata.{message}"));
         }
-        assert!(
-            TableMetadata::parse(b"{")
-                .unwrap_err()
-                .message()
-                .starts_with("table metadata: is not JSON")
-        );
+        assert!(TableMetadata::parse(b"{").unwrap_err().message().starts_with("table metadata: is not JSON"));
         assert!(TableMetadata::parse(b"[]").is_err());
     }
 
@@ -378,17 +318,9 @@ mod tests {
         let uuid = parse(&old).unwrap().uuid();
         assert_eq!((uuid.is_nil(), uuid.get_version_num()), (false, 8));
         let written = parse(&old).unwrap().encode();
-        assert_eq!(
-            TableMetadata::parse(&written).unwrap().uuid(),
-            uuid,
-            "the same when it is written"
-        );
+        assert_eq!(TableMetadata::parse(&written).unwrap().uuid(), uuid, "the same when it is written");
         old["last-updated-ms"] = 2.into();
-        assert_eq!(
-            parse(&old).unwrap().uuid(),
-            uuid,
-            "the same in another document of the table"
-        );
+        assert_eq!(parse(&old).unwrap().uuid(), uuid, "the same in another document of the table");
         old["location"] = "s3://b/u".into();
         assert_ne!(parse(&old).unwrap().uuid(), uuid, "another for another table");
     }

@@ -17,11 +17,7 @@ impl TableMetadata {
 
     /// The document with those snapshots only that a ref names: what `snapshots=refs` asks for. All else is whole.
     pub fn encode_refs(&self) -> Bytes {
-        self.encode_with(
-            &self
-                .snapshots
-                .select(self.refs.values().map(|target| target.snapshot_id)),
-        )
+        self.encode_with(&self.snapshots.select(self.refs.values().map(|target| target.snapshot_id)))
     }
 
     fn encode_with(&self, snapshots: &[&Arc<Snapshot>]) -> Bytes {
@@ -57,11 +53,7 @@ impl TableMetadata {
         }
         out.member("current-schema-id", &self.current_schema_id);
         out.array("schemas", self.schemas().map(|schema| schema.raw()));
-        if let Some(fields) = self
-            .spec(self.default_spec_id)
-            .filter(|_| old_readers)
-            .and_then(|s| s.raw_fields())
-        {
+        if let Some(fields) = self.spec(self.default_spec_id).filter(|_| old_readers).and_then(|s| s.raw_fields()) {
             out.member("partition-spec", fields);
         }
         out.member("default-spec-id", &self.default_spec_id);
@@ -83,16 +75,10 @@ impl TableMetadata {
         if !self.encryption_keys.is_empty() {
             out.array("encryption-keys", self.encryption_keys().map(|key| key.raw()));
         }
-        out.object(
-            "refs",
-            self.refs.iter().map(|(name, target)| (name.as_str(), target.raw())),
-        );
+        out.object("refs", self.refs.iter().map(|(name, target)| (name.as_str(), target.raw())));
         out.array("snapshots", snapshots.iter().map(|snapshot| snapshot.raw()));
         out.array("statistics", self.statistics.iter().map(|file| file.raw()));
-        out.array(
-            "partition-statistics",
-            self.partition_statistics.iter().map(|file| file.raw()),
-        );
+        out.array("partition-statistics", self.partition_statistics.iter().map(|file| file.raw()));
     }
 
     fn write_logs(&self, out: &mut Writer) {
@@ -196,20 +182,15 @@ mod tests {
         let text = DOCUMENT.replace("\\u0074", "t");
         let table = TableMetadata::parse(text.as_bytes()).unwrap();
         assert_eq!(String::from_utf8(table.encode().to_vec()).unwrap(), text);
-        assert_eq!(
-            TableMetadata::parse(DOCUMENT.as_bytes()).unwrap().location(),
-            "s3://b/t"
-        );
+        assert_eq!(TableMetadata::parse(DOCUMENT.as_bytes()).unwrap().location(), "s3://b/t");
     }
 
     #[test]
     fn the_refs_view_leaves_out_only_snapshots_that_no_ref_names() {
         let text = DOCUMENT.replace("\\u0074", "t");
         let table = TableMetadata::parse(text.as_bytes()).unwrap();
-        let expected = text.replace(
-            r#"{"snapshot-id":2,"timestamp-ms":2,"sequence-number":2,"manifest-list":"l2"},"#,
-            "",
-        );
+        let expected =
+            text.replace(r#"{"snapshot-id":2,"timestamp-ms":2,"sequence-number":2,"manifest-list":"l2"},"#, "");
         assert_ne!(expected, text);
         assert_eq!(String::from_utf8(table.encode_refs().to_vec()).unwrap(), expected);
         assert_eq!(table.snapshots().len(), 3);

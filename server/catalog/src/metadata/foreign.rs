@@ -82,13 +82,8 @@ impl TableMetadata {
         let history = history.chain(self.snapshot_log.iter().filter_map(|entry| entry.raw()));
         let history = history.chain(self.metadata_log.iter().filter_map(|entry| entry.raw()));
         let files = self.statistics.iter().chain(self.partition_statistics.iter());
-        let rest = files
-            .map(|file| file.raw())
-            .chain(self.encryption_keys().map(|key| key.raw()));
-        shape
-            .chain(history)
-            .chain(rest)
-            .chain(self.unknown.iter().map(|(_, raw)| &**raw))
+        let rest = files.map(|file| file.raw()).chain(self.encryption_keys().map(|key| key.raw()));
+        shape.chain(history).chain(rest).chain(self.unknown.iter().map(|(_, raw)| &**raw))
     }
 }
 
@@ -154,11 +149,7 @@ mod tests {
     #[test]
     fn schemas_and_specs_that_no_client_reads_load_where_they_are_stored_and_are_not_taken_in() {
         for (pointer, value, message) in [
-            (
-                "/schemas/0/fields",
-                json!("x"),
-                "schemas[0].fields: invalid type: string, expected a sequence",
-            ),
+            ("/schemas/0/fields", json!("x"), "schemas[0].fields: invalid type: string, expected a sequence"),
             (
                 "/schemas/0/fields/0/type",
                 json!("decimal(50,60)"),
@@ -166,31 +157,15 @@ mod tests {
             ),
             ("/schemas/0/type", json!("list"), "schemas[0].type: must be 'struct'"),
             ("/schemas/0/schema-id", json!(1), "schemas: schema id 1 comes twice"),
-            (
-                "/schemas/0/schema-id",
-                json!(-3),
-                "schemas: schema id -3 is negative, or leaves no next one",
-            ),
+            ("/schemas/0/schema-id", json!(-3), "schemas: schema id -3 is negative, or leaves no next one"),
             (
                 "/schemas/0/schema-id",
                 json!(i32::MAX),
                 "schemas: schema id 2147483647 is negative, or leaves no next one",
             ),
-            (
-                "/partition-specs/1/spec-id",
-                json!(0),
-                "partition-specs: spec id 0 comes twice",
-            ),
-            (
-                "/last-column-id",
-                json!(2),
-                "last-column-id: 2 is lower than an id that is in use: 3",
-            ),
-            (
-                "/last-partition-id",
-                json!(999),
-                "last-partition-id: 999 is lower than an id that is in use: 1000",
-            ),
+            ("/partition-specs/1/spec-id", json!(0), "partition-specs: spec id 0 comes twice"),
+            ("/last-column-id", json!(2), "last-column-id: 2 is lower than an id that is in use: 3"),
+            ("/last-partition-id", json!(999), "last-partition-id: 999 is lower than an id that is in use: 1000"),
         ] {
             assert_eq!(refusal(pointer, value), format!("table metadata.{message}"));
         }
@@ -199,27 +174,11 @@ mod tests {
     #[test]
     fn history_that_no_client_reads_loads_where_it_is_stored_and_is_not_taken_in() {
         for (pointer, value, message) in [
-            (
-                "/snapshots/0/snapshot-id",
-                json!(-7),
-                "snapshots[0].snapshot-id: must not be negative",
-            ),
-            (
-                "/snapshots/0/manifest-list",
-                json!(""),
-                "snapshots[0].manifest-list: must not be empty",
-            ),
-            (
-                "/snapshots/0/parent-snapshot-id",
-                json!(2),
-                "snapshots: snapshot 1 is among its own ancestors",
-            ),
+            ("/snapshots/0/snapshot-id", json!(-7), "snapshots[0].snapshot-id: must not be negative"),
+            ("/snapshots/0/manifest-list", json!(""), "snapshots[0].manifest-list: must not be empty"),
+            ("/snapshots/0/parent-snapshot-id", json!(2), "snapshots: snapshot 1 is among its own ancestors"),
             ("/refs/main/type", json!("tag"), "refs.main: must be a branch"),
-            (
-                "/statistics/0/blob-metadata",
-                Value::Null,
-                "statistics[0].blob-metadata: is required",
-            ),
+            ("/statistics/0/blob-metadata", Value::Null, "statistics[0].blob-metadata: is required"),
             (
                 "/partition-statistics/0/file-size-in-bytes",
                 Value::Null,

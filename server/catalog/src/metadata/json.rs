@@ -25,10 +25,7 @@ pub(crate) type Checked<T> = std::result::Result<T, Flaw>;
 
 impl Flaw {
     pub(crate) fn new(problem: impl Into<String>) -> Self {
-        Self {
-            path: String::new(),
-            problem: problem.into(),
-        }
+        Self { path: String::new(), problem: problem.into() }
     }
 
     /// The same flaw seen from one level above: `step` is a member's name, or an index as `[3]`.
@@ -52,9 +49,7 @@ impl Flaw {
 
 /// `invalid type: string "x", expected i64` as `invalid type: string, expected i64`; `None` where no value is shown.
 fn without_value(words: &str) -> Option<String> {
-    let (problem, rest) = words
-        .split_once(": ")
-        .filter(|(problem, _)| problem.starts_with("invalid "))?;
+    let (problem, rest) = words.split_once(": ").filter(|(problem, _)| problem.starts_with("invalid "))?;
     let (found, expected) = rest.rsplit_once(", expected ")?;
     let type_ = found.split(['"', '`']).next()?.trim_end();
     Some(format!("{problem}: {type_}, expected {expected}"))
@@ -95,9 +90,7 @@ impl<'a> Object<'a> {
     }
 
     pub(crate) fn optional<T: Deserialize<'a>>(&self, key: &str) -> Checked<Option<T>> {
-        self.get(key)
-            .map(|raw| decode(raw).map_err(|f| f.under(key)))
-            .transpose()
+        self.get(key).map(|raw| decode(raw).map_err(|f| f.under(key))).transpose()
     }
 
     pub(crate) fn required<T: Deserialize<'a>>(&self, key: &str) -> Checked<T> {
@@ -128,10 +121,7 @@ impl<'a> Object<'a> {
         let end = text.rfind('}').unwrap_or(text.len());
         out.push_str(&text[copied..end]);
         let mut is_empty = self.members.is_empty();
-        for (key, value) in changes
-            .iter()
-            .filter(|(key, _)| !self.members.iter().any(|(name, _)| name == key))
-        {
+        for (key, value) in changes.iter().filter(|(key, _)| !self.members.iter().any(|(name, _)| name == key)) {
             let comma = if std::mem::take(&mut is_empty) { "" } else { "," };
             out.push_str(&format!("{comma}\"{key}\":{value}"));
         }
@@ -150,12 +140,7 @@ impl<'a> Object<'a> {
     pub(crate) fn without_null(&self, keys: &[&str]) -> Box<RawValue> {
         let is_null =
             |(name, value): &&(Cow<'_, str>, &RawValue)| keys.contains(&name.as_ref()) && value.get() == "null";
-        let nulls: Vec<&str> = self
-            .members
-            .iter()
-            .filter(is_null)
-            .map(|(name, _)| name.as_ref())
-            .collect();
+        let nulls: Vec<&str> = self.members.iter().filter(is_null).map(|(name, _)| name.as_ref()).collect();
         match nulls.as_slice() {
             [] => self.raw.to_owned(),
             nulls => self.without(nulls),
@@ -205,9 +190,7 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Checked<T> {
 pub(crate) fn each<'a, T>(raw: &'a RawValue, read: impl Fn(&'a RawValue) -> Checked<T>) -> Checked<Vec<T>> {
     let elements: Vec<&RawValue> = decode(raw)?;
     let numbered = elements.into_iter().enumerate();
-    numbered
-        .map(|(i, element)| read(element).map_err(|f| f.under(format_args!("[{i}]"))))
-        .collect()
+    numbered.map(|(i, element)| read(element).map_err(|f| f.under(format_args!("[{i}]")))).collect()
 }
 
 /// Refuses JSON text that is nested deeper than clients can read back. Text that is no JSON is not judged.
@@ -224,9 +207,7 @@ pub fn check_nesting(text: &str) -> Result<()> {
             _ => {}
         }
         if depth > NESTING_MAX {
-            return Err(Error::invalid(format!(
-                "JSON is nested deeper than {NESTING_MAX} levels"
-            )));
+            return Err(Error::invalid(format!("JSON is nested deeper than {NESTING_MAX} levels")));
         }
     }
     Ok(())
@@ -272,10 +253,7 @@ mod tests {
     #[test]
     fn a_member_can_be_added_to_an_empty_object() {
         let text = given("{ }");
-        assert_eq!(
-            Object::parse(&text).unwrap().with(&[("a", "1".into())]).get(),
-            "{ \"a\":1}"
-        );
+        assert_eq!(Object::parse(&text).unwrap().with(&[("a", "1".into())]).get(), "{ \"a\":1}");
     }
 
     #[test]
@@ -290,10 +268,7 @@ mod tests {
     #[test]
     fn members_that_are_left_out_leave_the_others_as_they_are() {
         let text = given(r#"{"a":1,"b":{"x": 1},"c":3}"#);
-        assert_eq!(
-            Object::parse(&text).unwrap().without(&["a", "c"]).get(),
-            r#"{"b":{"x": 1}}"#
-        );
+        assert_eq!(Object::parse(&text).unwrap().without(&["a", "c"]).get(), r#"{"b":{"x": 1}}"#);
     }
 
     #[test]
@@ -302,10 +277,7 @@ mod tests {
             (r#"{"a":null,"b": null,"c":1}"#, r#"{"b":null,"c":1}"#),
             (r#"{ "a" : 1, "b":null }"#, r#"{ "a" : 1, "b":null }"#),
         ] {
-            assert_eq!(
-                Object::parse(&given(text)).unwrap().without_null(&["a", "c"]).get(),
-                without
-            );
+            assert_eq!(Object::parse(&given(text)).unwrap().without_null(&["a", "c"]).get(), without);
         }
     }
 
@@ -321,10 +293,7 @@ mod tests {
     #[test]
     fn a_digest_is_of_the_value_and_not_of_its_writing() {
         let of = |text: &str| digest(serde_json::from_str(text).unwrap());
-        assert_eq!(
-            of(r#"{"a":{"b":1,"c":[2]},"d":3}"#),
-            of(r#"{ "d":3, "a":{"c":[2],"b":1} }"#)
-        );
+        assert_eq!(of(r#"{"a":{"b":1,"c":[2]},"d":3}"#), of(r#"{ "d":3, "a":{"c":[2],"b":1} }"#));
         assert_ne!(of(r#"{"a":[1,2]}"#), of(r#"{"a":[2,1]}"#));
     }
 
@@ -344,11 +313,7 @@ mod tests {
 
     #[test]
     fn a_flaw_names_its_path() {
-        let flaw = Flaw::new("is required")
-            .under("id")
-            .under("[2]")
-            .under("fields")
-            .under("schema");
+        let flaw = Flaw::new("is required").under("id").under("[2]").under("fields").under("schema");
         assert_eq!(Error::from(flaw).message(), "schema.fields[2].id: is required");
         let text = given(r#"{"a":"x"}"#);
         let flaw = Object::parse(&text).unwrap().required::<i64>("a").unwrap_err();

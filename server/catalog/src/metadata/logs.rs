@@ -15,11 +15,7 @@ pub struct SnapshotLogEntry {
 
 impl SnapshotLogEntry {
     pub(crate) fn new(timestamp_ms: i64, snapshot_id: i64) -> Self {
-        Self {
-            timestamp_ms,
-            snapshot_id,
-            raw: None,
-        }
+        Self { timestamp_ms, snapshot_id, raw: None }
     }
 
     pub(crate) fn read(raw: &RawValue) -> Checked<Self> {
@@ -47,11 +43,7 @@ pub struct MetadataLogEntry {
 
 impl MetadataLogEntry {
     pub(crate) fn new(timestamp_ms: i64, metadata_file: String) -> Self {
-        Self {
-            timestamp_ms,
-            metadata_file,
-            raw: None,
-        }
+        Self { timestamp_ms, metadata_file, raw: None }
     }
 
     pub(crate) fn read(raw: &RawValue) -> Checked<Self> {

@@ -9,9 +9,7 @@ use super::{TableMetadata, properties};
 /// The version is one more than that in the previous file's name, 0 where there is no previous file or no number in
 /// its name. `write.metadata.path` moves the folder, `write.metadata.compression-codec` = `gzip` adds `.gz`.
 pub fn next_metadata_location(metadata: &TableMetadata, previous: Option<&str>, file_id: Uuid) -> String {
-    let version = previous
-        .and_then(version_of)
-        .map_or(0, |version| version.saturating_add(1));
+    let version = previous.and_then(version_of).map_or(0, |version| version.saturating_add(1));
     let codec = metadata.property(properties::METADATA_COMPRESSION).unwrap_or("none");
     let extension = if codec.eq_ignore_ascii_case("gzip") { ".gz" } else { "" };
     let folder = match metadata.property(properties::METADATA_PATH) {

@@ -46,11 +46,7 @@ impl PartitionSpec {
     }
 
     pub(crate) fn unpartitioned() -> Self {
-        Self {
-            id: 0,
-            fields: Vec::new(),
-            raw: json::raw(r#"{"spec-id":0,"fields":[]}"#.to_owned()),
-        }
+        Self { id: 0, fields: Vec::new(), raw: json::raw(r#"{"spec-id":0,"fields":[]}"#.to_owned()) }
     }
 
     /// Reads a spec of a document. Fields without ids (format version 1) get them in order from 1000.
@@ -68,10 +64,7 @@ impl PartitionSpec {
 
     /// The highest field id; 999 where there is no field.
     pub(crate) fn last_field_id(&self) -> i32 {
-        self.fields
-            .iter()
-            .map(|field| field.field_id)
-            .fold(FIRST_FIELD_ID - 1, i32::max)
+        self.fields.iter().map(|field| field.field_id).fold(FIRST_FIELD_ID - 1, i32::max)
     }
 
     /// Refuses a field whose id means something else among the fields of earlier specs: the partitions of all specs are
@@ -103,10 +96,7 @@ impl PartitionSpec {
 
     /// Format version 1 has no field ids in its manifests, so they must follow from the order.
     pub(crate) fn has_sequential_ids(&self) -> bool {
-        self.fields
-            .iter()
-            .zip(FIRST_FIELD_ID..)
-            .all(|(field, id)| field.field_id == id)
+        self.fields.iter().zip(FIRST_FIELD_ID..).all(|(field, id)| field.field_id == id)
     }
 
     /// Every source column must be there and be something the transform can be computed from; `void` asks for nothing.
@@ -133,9 +123,7 @@ impl PartitionSpec {
             } else if !ids.insert(field.field_id) {
                 Some(format!("partition field id {} comes twice", field.field_id))
             } else if field.hides_a_column(columns) {
-                Some(format!(
-                    "partition name {name} is the name of another column of the schema"
-                ))
+                Some(format!("partition name {name} is the name of another column of the schema"))
             } else {
                 None
             };
@@ -148,12 +136,7 @@ impl PartitionSpec {
 
 impl PartitionField {
     pub(crate) fn check_sources(&self, columns: &Columns) -> Checked<()> {
-        let Self {
-            field_id,
-            name,
-            transform,
-            ..
-        } = self;
+        let Self { field_id, name, transform, .. } = self;
         for source in &self.source_ids {
             let Some(column) = columns.get(*source) else {
                 return Err(Flaw::new(format!(
@@ -161,21 +144,13 @@ impl PartitionField {
                 )));
             };
             let Kind::Primitive(type_) = &column.kind else {
-                return Err(Flaw::new(format!(
-                    "Cannot partition by non-primitive source field: {}",
-                    column.name
-                )));
+                return Err(Flaw::new(format!("Cannot partition by non-primitive source field: {}", column.name)));
             };
             if !accepts(transform, type_) {
-                return Err(Flaw::new(format!(
-                    "Invalid source type {type_} for transform: {transform}"
-                )));
+                return Err(Flaw::new(format!("Invalid source type {type_} for transform: {transform}")));
             }
             if columns.parents(*source).any(|parent| parent.kind != Kind::Struct) {
-                return Err(Flaw::new(format!(
-                    "Cannot partition by {}: it lies in a list or map",
-                    column.name
-                )));
+                return Err(Flaw::new(format!("Cannot partition by {}: it lies in a list or map", column.name)));
             }
         }
         Ok(())
@@ -193,10 +168,7 @@ impl PartitionField {
 
     fn hides_a_column(&self, columns: &Columns) -> bool {
         let source_exists = self.source_ids.iter().any(|id| columns.get(*id).is_some());
-        source_exists
-            && columns
-                .id_of(&self.name)
-                .is_some_and(|id| !self.source_ids.contains(&id))
+        source_exists && columns.id_of(&self.name).is_some_and(|id| !self.source_ids.contains(&id))
     }
 }
 
@@ -259,13 +231,7 @@ impl<'a> UnboundSpec<'a> {
                 Some(_) => None,
                 None => Some(field.object.with(&[("field-id", field_id.to_string())])),
             };
-            (
-                PartitionField {
-                    field_id,
-                    ..field.as_bound()
-                },
-                text,
-            )
+            (PartitionField { field_id, ..field.as_bound() }, text)
         });
         let (fields, texts): (Vec<_>, Vec<_>) = bound.unzip();
         let mut changes = vec![("spec-id", id.to_string())];
@@ -274,11 +240,7 @@ impl<'a> UnboundSpec<'a> {
             let texts = fields.map(|(field, text)| text.as_deref().unwrap_or(field.object.raw()));
             changes.push(("fields", json::array(texts)));
         }
-        Ok(PartitionSpec {
-            id,
-            fields,
-            raw: self.object.with(&changes),
-        })
+        Ok(PartitionSpec { id, fields, raw: self.object.with(&changes) })
     }
 
     /// The spec of a new table: sources follow the new column ids, fields are numbered from 1000.
@@ -336,10 +298,7 @@ pub(super) fn fresh_sources(
     source_ids: &[i32],
     ids: &FreshIds,
 ) -> Option<Vec<(&'static str, String)>> {
-    let fresh: Vec<String> = source_ids
-        .iter()
-        .map(|id| Some(ids.get(*id)?.to_string()))
-        .collect::<Option<_>>()?;
+    let fresh: Vec<String> = source_ids.iter().map(|id| Some(ids.get(*id)?.to_string())).collect::<Option<_>>()?;
     let mut changes = Vec::with_capacity(3);
     if object.get("source-ids").is_some() {
         changes.push(("source-ids", format!("[{}]", fresh.join(","))));

@@ -29,18 +29,12 @@ pub(crate) fn is_reserved(key: &str) -> bool {
 
 /// How many earlier metadata files the log keeps; at least one.
 pub(crate) fn previous_versions_max(metadata: &TableMetadata) -> usize {
-    let asked = metadata
-        .property(PREVIOUS_VERSIONS_MAX)
-        .and_then(|value| value.trim().parse::<i64>().ok());
-    asked.map_or(PREVIOUS_VERSIONS_MAX_DEFAULT, |max| {
-        usize::try_from(max).unwrap_or(1).max(1)
-    })
+    let asked = metadata.property(PREVIOUS_VERSIONS_MAX).and_then(|value| value.trim().parse::<i64>().ok());
+    asked.map_or(PREVIOUS_VERSIONS_MAX_DEFAULT, |max| usize::try_from(max).unwrap_or(1).max(1))
 }
 
 pub(crate) fn deletes_old_metadata(metadata: &TableMetadata) -> bool {
-    metadata
-        .property(DELETE_AFTER_COMMIT)
-        .is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    metadata.property(DELETE_AFTER_COMMIT).is_some_and(|value| value.eq_ignore_ascii_case("true"))
 }
 
 #[cfg(test)]

@@ -61,10 +61,7 @@ impl SnapshotRef {
         if object.required::<String>("type")? == kind {
             return Ok(target);
         }
-        Ok(Self {
-            raw: object.with(&[("type", json::quoted(kind))]),
-            ..target
-        })
+        Ok(Self { raw: object.with(&[("type", json::quoted(kind))]), ..target })
     }
 
     /// The branch `main` of a document that names its current snapshot but no refs.
@@ -99,24 +96,14 @@ impl SnapshotRef {
         positive("max-snapshot-age-ms", self.max_snapshot_age_ms)?;
         positive("max-ref-age-ms", self.max_ref_age_ms)?;
         if !self.is_branch() && (min_snapshots.is_some() || self.max_snapshot_age_ms.is_some()) {
-            return Err(Flaw::new(
-                "tags do not support min-snapshots-to-keep and max-snapshot-age-ms",
-            ));
+            return Err(Flaw::new("tags do not support min-snapshots-to-keep and max-snapshot-age-ms"));
         }
         Ok(())
     }
 
     /// Same target, kind and retention.
     pub(crate) fn is_same_as(&self, other: &Self) -> bool {
-        let key = |r: &Self| {
-            (
-                r.snapshot_id,
-                r.kind,
-                r.min_snapshots_to_keep,
-                r.max_snapshot_age_ms,
-                r.max_ref_age_ms,
-            )
-        };
+        let key = |r: &Self| (r.snapshot_id, r.kind, r.min_snapshots_to_keep, r.max_snapshot_age_ms, r.max_ref_age_ms);
         key(self) == key(other)
     }
 

@@ -45,12 +45,7 @@ impl Schema {
     }
 
     fn unread(raw: Box<RawValue>, id: i32) -> Self {
-        Self {
-            id,
-            raw,
-            columns: OnceLock::new(),
-            digest: OnceLock::new(),
-        }
+        Self { id, raw, columns: OnceLock::new(), digest: OnceLock::new() }
     }
 
     pub fn id(&self) -> i32 {
@@ -143,9 +138,6 @@ mod tests {
     #[test]
     fn a_schema_without_an_id_is_schema_0_and_says_so() {
         let schema = schema(r#"{"type":"struct","fields":[]}"#);
-        assert_eq!(
-            (schema.id(), schema.raw().get()),
-            (0, r#"{"type":"struct","fields":[],"schema-id":0}"#)
-        );
+        assert_eq!((schema.id(), schema.raw().get()), (0, r#"{"type":"struct","fields":[],"schema-id":0}"#));
     }
 }

@@ -125,10 +125,7 @@ impl Snapshot {
     /// The summary's entries that are strings, read anew on every call.
     pub fn summary(&self) -> BTreeMap<String, String> {
         let entries: BTreeMap<String, &RawValue> = self.member("summary").unwrap_or_default();
-        entries
-            .into_iter()
-            .filter_map(|(key, value)| Some((key, json::decode(value).ok()?)))
-            .collect()
+        entries.into_iter().filter_map(|(key, value)| Some((key, json::decode(value).ok()?))).collect()
     }
 
     /// The summary's `operation`, read anew on every call.
@@ -146,22 +143,14 @@ impl Snapshot {
     pub(crate) fn at(&self, timestamp_ms: i64) -> Self {
         let object = Object::parse(&self.raw).expect("a snapshot was read from an object");
         let raw = object.with(&[("timestamp-ms", timestamp_ms.to_string())]);
-        Self {
-            timestamp_ms,
-            raw,
-            ..self.clone()
-        }
+        Self { timestamp_ms, raw, ..self.clone() }
     }
 
     /// The same snapshot with the sequence number that format version 2 gives to those of version 1.
     fn numbered(&self) -> Self {
         let object = Object::parse(&self.raw).expect("a snapshot was read from an object");
         let raw = object.with(&[("sequence-number", "0".to_owned())]);
-        Self {
-            sequence_number: Some(0),
-            raw,
-            ..self.clone()
-        }
+        Self { sequence_number: Some(0), raw, ..self.clone() }
     }
 
     fn member<'a, T: serde::Deserialize<'a>>(&'a self, key: &str) -> Option<T> {
@@ -189,10 +178,7 @@ impl Snapshots {
                 return Err(Flaw::new(format!("snapshot id {} comes twice", snapshot.id)));
             }
         }
-        Ok(Self {
-            list: Arc::new(list),
-            positions: Arc::new(positions),
-        })
+        Ok(Self { list: Arc::new(list), positions: Arc::new(positions) })
     }
 
     pub(crate) fn get(&self, id: i64) -> Option<&Arc<Snapshot>> {
@@ -217,10 +203,7 @@ impl Snapshots {
 
     /// The snapshot that has this manifest list; the newest ones are looked at first.
     pub(crate) fn with_manifest_list(&self, manifest_list: &str) -> Option<&Arc<Snapshot>> {
-        self.list
-            .iter()
-            .rev()
-            .find(|snapshot| snapshot.manifest_list() == Some(manifest_list))
+        self.list.iter().rev().find(|snapshot| snapshot.manifest_list() == Some(manifest_list))
     }
 
     /// Whether `new`, which is not in the list yet, would be among its own ancestors.
@@ -265,10 +248,7 @@ impl Snapshots {
     pub(crate) fn number_all(&mut self) {
         let missing = |snapshot: &Arc<Snapshot>| snapshot.sequence_number.is_none();
         if self.list.iter().any(missing) {
-            for snapshot in Arc::make_mut(&mut self.list)
-                .iter_mut()
-                .filter(|snapshot| missing(snapshot))
-            {
+            for snapshot in Arc::make_mut(&mut self.list).iter_mut().filter(|snapshot| missing(snapshot)) {
                 *snapshot = Arc::new(snapshot.numbered());
             }
         }
@@ -276,12 +256,7 @@ impl Snapshots {
 
     /// Says whether anything was removed.
     pub(crate) fn remove(&mut self, ids: &HashSet<i64>) -> bool {
-        let kept: Vec<_> = self
-            .list
-            .iter()
-            .filter(|snapshot| !ids.contains(&snapshot.id))
-            .cloned()
-            .collect();
+        let kept: Vec<_> = self.list.iter().filter(|snapshot| !ids.contains(&snapshot.id)).cloned().collect();
         let removed = kept.len() != self.list.len();
         if removed {
             *self = Self::new(kept).expect("ids were unique before some were removed");

@@ -43,20 +43,12 @@ impl SortOrder {
     }
 
     pub(crate) fn unsorted() -> Self {
-        Self {
-            id: UNSORTED_ID,
-            fields: Vec::new(),
-            raw: json::raw(r#"{"order-id":0,"fields":[]}"#.to_owned()),
-        }
+        Self { id: UNSORTED_ID, fields: Vec::new(), raw: json::raw(r#"{"order-id":0,"fields":[]}"#.to_owned()) }
     }
 
     pub(crate) fn read(raw: &RawValue) -> Checked<Self> {
         let object = Object::parse(raw)?;
-        Ok(Self {
-            id: object.required("order-id")?,
-            fields: read_fields(&object)?,
-            raw: raw.to_owned(),
-        })
+        Ok(Self { id: object.required("order-id")?, fields: read_fields(&object)?, raw: raw.to_owned() })
     }
 
     /// Reads an order of a request, whose own id means nothing.
@@ -66,18 +58,10 @@ impl SortOrder {
         let fields = json::each(object.required_raw("fields")?, Object::parse).map_err(|f| f.under("fields"))?;
         let words: Vec<_> = fields.iter().map(in_lower_case).collect();
         if words.iter().any(|words| !words.is_empty()) {
-            let fields: Vec<_> = fields
-                .iter()
-                .zip(&words)
-                .map(|(field, words)| field.with(words))
-                .collect();
+            let fields: Vec<_> = fields.iter().zip(&words).map(|(field, words)| field.with(words)).collect();
             changes.push(("fields", json::array(fields.iter().map(|field| &**field))));
         }
-        Ok(Self {
-            id,
-            fields: read_fields(&object)?,
-            raw: object.with(&changes),
-        })
+        Ok(Self { id, fields: read_fields(&object)?, raw: object.with(&changes) })
     }
 
     /// Reads the order of a new table: sources follow the new column ids; order 1, or 0 when it sorts by nothing.
@@ -113,25 +97,16 @@ impl SortOrder {
     /// Every source column must be there and be something the transform can be computed from.
     pub(crate) fn check_sources(&self, columns: &Columns) -> Checked<()> {
         for field in &self.fields {
-            let SortField {
-                transform, source_ids, ..
-            } = field;
+            let SortField { transform, source_ids, .. } = field;
             for source in source_ids {
                 let Some(column) = columns.get(*source) else {
-                    return Err(Flaw::new(format!(
-                        "Cannot find source column for sort field: {transform}({source})"
-                    )));
+                    return Err(Flaw::new(format!("Cannot find source column for sort field: {transform}({source})")));
                 };
                 let Kind::Primitive(type_) = &column.kind else {
-                    return Err(Flaw::new(format!(
-                        "Cannot sort by non-primitive source field: {}",
-                        column.name
-                    )));
+                    return Err(Flaw::new(format!("Cannot sort by non-primitive source field: {}", column.name)));
                 };
                 if !accepts(transform, type_) {
-                    return Err(Flaw::new(format!(
-                        "Invalid source type {type_} for transform: {transform}"
-                    )));
+                    return Err(Flaw::new(format!("Invalid source type {type_} for transform: {transform}")));
                 }
             }
         }

@@ -129,55 +129,50 @@ fn read_shape(action: &str, object: &Object<'_>) -> Option<Checked<TableUpdate>>
     let owned = |key: &str| object.required_raw(key).map(ToOwned::to_owned);
     Some(match action {
         "assign-uuid" => object.required("uuid").map(|uuid| TableUpdate::AssignUuid { uuid }),
-        "upgrade-format-version" => object
-            .required("format-version")
-            .map(|format_version| TableUpdate::UpgradeFormatVersion { format_version }),
+        "upgrade-format-version" => {
+            object.required("format-version").map(|format_version| TableUpdate::UpgradeFormatVersion { format_version })
+        }
         "add-schema" => owned("schema").map(|schema| TableUpdate::AddSchema { schema }),
-        "set-current-schema" => object
-            .required("schema-id")
-            .map(|schema_id| TableUpdate::SetCurrentSchema { schema_id }),
-        "remove-schemas" => object
-            .required("schema-ids")
-            .map(|schema_ids| TableUpdate::RemoveSchemas { schema_ids }),
+        "set-current-schema" => {
+            object.required("schema-id").map(|schema_id| TableUpdate::SetCurrentSchema { schema_id })
+        }
+        "remove-schemas" => object.required("schema-ids").map(|schema_ids| TableUpdate::RemoveSchemas { schema_ids }),
         "add-spec" => owned("spec").map(|spec| TableUpdate::AddSpec { spec }),
-        "set-default-spec" => object
-            .required("spec-id")
-            .map(|spec_id| TableUpdate::SetDefaultSpec { spec_id }),
-        "remove-partition-specs" => object
-            .required("spec-ids")
-            .map(|spec_ids| TableUpdate::RemovePartitionSpecs { spec_ids }),
+        "set-default-spec" => object.required("spec-id").map(|spec_id| TableUpdate::SetDefaultSpec { spec_id }),
+        "remove-partition-specs" => {
+            object.required("spec-ids").map(|spec_ids| TableUpdate::RemovePartitionSpecs { spec_ids })
+        }
         "add-sort-order" => owned("sort-order").map(|sort_order| TableUpdate::AddSortOrder { sort_order }),
-        "set-default-sort-order" => object
-            .required("sort-order-id")
-            .map(|sort_order_id| TableUpdate::SetDefaultSortOrder { sort_order_id }),
+        "set-default-sort-order" => {
+            object.required("sort-order-id").map(|sort_order_id| TableUpdate::SetDefaultSortOrder { sort_order_id })
+        }
         _ => return None,
     })
 }
 
 fn read_snapshots(action: &str, object: &Object<'_>) -> Option<Checked<TableUpdate>> {
     Some(match action {
-        "add-snapshot" => nested(object, "snapshot", Snapshot::read_new).map(|snapshot| TableUpdate::AddSnapshot {
-            snapshot: Arc::new(snapshot),
-        }),
+        "add-snapshot" => nested(object, "snapshot", Snapshot::read_new)
+            .map(|snapshot| TableUpdate::AddSnapshot { snapshot: Arc::new(snapshot) }),
         "set-snapshot-ref" => read_ref(object),
-        "remove-snapshots" => object
-            .required("snapshot-ids")
-            .map(|snapshot_ids| TableUpdate::RemoveSnapshots { snapshot_ids }),
-        "remove-snapshot-ref" => object
-            .required("ref-name")
-            .map(|ref_name| TableUpdate::RemoveSnapshotRef { ref_name }),
+        "remove-snapshots" => {
+            object.required("snapshot-ids").map(|snapshot_ids| TableUpdate::RemoveSnapshots { snapshot_ids })
+        }
+        "remove-snapshot-ref" => {
+            object.required("ref-name").map(|ref_name| TableUpdate::RemoveSnapshotRef { ref_name })
+        }
         "set-statistics" => read_statistics(object, "statistics", StatisticsFile::check_of_table)
             .map(|statistics| TableUpdate::SetStatistics { statistics }),
-        "remove-statistics" => object
-            .required("snapshot-id")
-            .map(|snapshot_id| TableUpdate::RemoveStatistics { snapshot_id }),
+        "remove-statistics" => {
+            object.required("snapshot-id").map(|snapshot_id| TableUpdate::RemoveStatistics { snapshot_id })
+        }
         "set-partition-statistics" => {
             read_statistics(object, "partition-statistics", StatisticsFile::check_of_partitions)
                 .map(|partition_statistics| TableUpdate::SetPartitionStatistics { partition_statistics })
         }
-        "remove-partition-statistics" => object
-            .required("snapshot-id")
-            .map(|snapshot_id| TableUpdate::RemovePartitionStatistics { snapshot_id }),
+        "remove-partition-statistics" => {
+            object.required("snapshot-id").map(|snapshot_id| TableUpdate::RemovePartitionStatistics { snapshot_id })
+        }
         _ => return None,
     })
 }
@@ -186,21 +181,14 @@ fn read_snapshots(action: &str, object: &Object<'_>) -> Option<Checked<TableUpda
 fn read_rest(action: &str, object: &Object<'_>) -> Option<Checked<TableUpdate>> {
     let either = |key: &'static str, old: &'static str| if object.get(key).is_some() { key } else { old };
     Some(match action {
-        "set-location" => object
-            .required("location")
-            .map(|location| TableUpdate::SetLocation { location }),
+        "set-location" => object.required("location").map(|location| TableUpdate::SetLocation { location }),
         "set-properties" => required_either(object, either("updates", "updated"), "updates")
             .map(|updates| TableUpdate::SetProperties { updates }),
         "remove-properties" => required_either(object, either("removals", "removed"), "removals")
             .map(|removals| TableUpdate::RemoveProperties { removals }),
-        "add-encryption-key" => {
-            nested(object, "encryption-key", EncryptionKey::read_new).map(|key| TableUpdate::AddEncryptionKey {
-                encryption_key: Arc::new(key),
-            })
-        }
-        "remove-encryption-key" => object
-            .required("key-id")
-            .map(|key_id| TableUpdate::RemoveEncryptionKey { key_id }),
+        "add-encryption-key" => nested(object, "encryption-key", EncryptionKey::read_new)
+            .map(|key| TableUpdate::AddEncryptionKey { encryption_key: Arc::new(key) }),
+        "remove-encryption-key" => object.required("key-id").map(|key_id| TableUpdate::RemoveEncryptionKey { key_id }),
         _ => return None,
     })
 }
@@ -309,10 +297,7 @@ mod tests {
     #[test]
     fn a_refusal_names_the_field() {
         let cases = [
-            (
-                r#"{"action":"drop-everything"}"#,
-                "action: unknown table update 'drop-everything'",
-            ),
+            (r#"{"action":"drop-everything"}"#, "action: unknown table update 'drop-everything'"),
             (r#"{"action":"set-location"}"#, "set-location.location: is required"),
             (r#"{"action":"set-properties"}"#, "set-properties.updates: is required"),
             (
@@ -344,13 +329,8 @@ mod tests {
     #[test]
     fn a_ref_keeps_what_only_its_sender_knows() {
         let text = r#"{"action":"set-snapshot-ref","ref-name":"b","type":"branch","snapshot-id":1,"owner":{"x":1}}"#;
-        let TableUpdate::SetSnapshotRef { target, .. } = parse(text).unwrap() else {
-            panic!("a ref")
-        };
-        assert_eq!(
-            target.raw().get(),
-            r#"{"type":"branch","snapshot-id":1,"owner":{"x":1}}"#
-        );
+        let TableUpdate::SetSnapshotRef { target, .. } = parse(text).unwrap() else { panic!("a ref") };
+        assert_eq!(target.raw().get(), r#"{"type":"branch","snapshot-id":1,"owner":{"x":1}}"#);
     }
 
     const SNAPSHOT: &str = r#""snapshot-id":1,"timestamp-ms":2,"manifest-list":"l""#;
@@ -426,9 +406,7 @@ mod tests {
         assert_eq!(target.raw().get(), r#"{"type":"branch","snapshot-id":1}"#);
         let nulls = r#","parent-snapshot-id":null,"summary":null,"mine":null"#;
         let text = format!(r#"{{"action":"add-snapshot","snapshot":{{{SNAPSHOT}{nulls}}}}}"#);
-        let TableUpdate::AddSnapshot { snapshot } = parse(&text).unwrap() else {
-            panic!("a snapshot")
-        };
+        let TableUpdate::AddSnapshot { snapshot } = parse(&text).unwrap() else { panic!("a snapshot") };
         assert_eq!(snapshot.raw().get(), format!(r#"{{{SNAPSHOT},"mine":null}}"#));
     }
 }

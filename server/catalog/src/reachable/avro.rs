@@ -79,10 +79,7 @@ fn make_plain(schema: &mut Json, defined: &mut HashSet<String>) {
             for key in ["logicalType", "default", "doc", "aliases"] {
                 object.remove(key);
             }
-            let named = matches!(
-                object.get("type").and_then(Json::as_str),
-                Some("record" | "fixed" | "enum")
-            );
+            let named = matches!(object.get("type").and_then(Json::as_str), Some("record" | "fixed" | "enum"));
             if let Some(name) = object.get("name").and_then(Json::as_str).filter(|_| named)
                 && !defined.insert(name.to_owned())
             {
@@ -90,10 +87,7 @@ fn make_plain(schema: &mut Json, defined: &mut HashSet<String>) {
                 return;
             }
             if let Some(Json::Array(fields)) = object.get_mut("fields") {
-                fields
-                    .iter_mut()
-                    .enumerate()
-                    .for_each(|(position, field)| give_avro_name(field, position));
+                fields.iter_mut().enumerate().for_each(|(position, field)| give_avro_name(field, position));
             }
             object.values_mut().for_each(|value| make_plain(value, defined));
         }
@@ -181,10 +175,8 @@ pub mod tests {
         }
         file.extend(long(0));
         file.extend(MARKER);
-        let mut block: Vec<u8> = records
-            .iter()
-            .flat_map(|record| to_avro_datum(&layout, record.clone()).unwrap())
-            .collect();
+        let mut block: Vec<u8> =
+            records.iter().flat_map(|record| to_avro_datum(&layout, record.clone()).unwrap()).collect();
         codec.compress(&mut block).unwrap();
         file.extend([long(records.len()), long(block.len()), block, MARKER.to_vec()].concat());
         file
@@ -195,19 +187,11 @@ pub mod tests {
     }
 
     fn record(fields: Vec<(&str, Value)>) -> Value {
-        Value::Record(
-            fields
-                .into_iter()
-                .map(|(name, value)| (name.to_owned(), value))
-                .collect(),
-        )
+        Value::Record(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
     pub fn manifest_file(path: &str) -> Value {
-        record(vec![
-            ("manifest_path", Value::String(path.to_owned())),
-            ("manifest_length", Value::Long(7)),
-        ])
+        record(vec![("manifest_path", Value::String(path.to_owned())), ("manifest_length", Value::Long(7))])
     }
 
     pub fn entry(path: &str) -> Value {
@@ -232,11 +216,7 @@ pub mod tests {
             ("partition", partition),
             ("lower_bounds", some(Value::Array(vec![bound]))),
         ]);
-        record(vec![
-            ("status", Value::Int(2)),
-            ("snapshot_id", some(Value::Long(4))),
-            ("data_file", file),
-        ])
+        record(vec![("status", Value::Int(2)), ("snapshot_id", some(Value::Long(4))), ("data_file", file)])
     }
 
     #[test]
@@ -247,16 +227,8 @@ pub mod tests {
             Codec::Snappy,
             Codec::Zstandard(ZstandardSettings::default()),
         ] {
-            let list = container(
-                MANIFEST_LIST,
-                codec,
-                &[manifest_file("s3://b/m1"), manifest_file("s3://b/m2")],
-            );
-            assert_eq!(
-                names(&list, Wanted::Manifests).unwrap(),
-                ["s3://b/m1", "s3://b/m2"],
-                "{codec:?}"
-            );
+            let list = container(MANIFEST_LIST, codec, &[manifest_file("s3://b/m1"), manifest_file("s3://b/m2")]);
+            assert_eq!(names(&list, Wanted::Manifests).unwrap(), ["s3://b/m1", "s3://b/m2"], "{codec:?}");
             let manifest = container(MANIFEST, codec, &[entry("s3://b/a")]);
             assert_eq!(names(&manifest, Wanted::DataFiles).unwrap(), ["s3://b/a"], "{codec:?}");
         }
@@ -265,19 +237,12 @@ pub mod tests {
     #[test]
     fn names_are_read_beside_types_that_nobody_here_knows() {
         let manifest = container(RICH_MANIFEST, Codec::Null, &[rich_entry("s3://b/p=1/a b%20.parquet")]);
-        assert_eq!(
-            names(&manifest, Wanted::DataFiles).unwrap(),
-            ["s3://b/p=1/a b%20.parquet"]
-        );
+        assert_eq!(names(&manifest, Wanted::DataFiles).unwrap(), ["s3://b/p=1/a b%20.parquet"]);
     }
 
     #[test]
     fn an_empty_file_list_has_no_names() {
-        assert!(
-            names(&container(MANIFEST, Codec::Null, &[]), Wanted::DataFiles)
-                .unwrap()
-                .is_empty()
-        );
+        assert!(names(&container(MANIFEST, Codec::Null, &[]), Wanted::DataFiles).unwrap().is_empty());
     }
 
     #[test]
@@ -287,14 +252,8 @@ pub mod tests {
             assert!(matches!(names(bytes, Wanted::DataFiles), Err(Unreadable::NoSchema)));
         }
         for end in [10, whole.len() - 20] {
-            assert!(matches!(
-                names(&whole[..end], Wanted::DataFiles),
-                Err(Unreadable::Avro(_))
-            ));
+            assert!(matches!(names(&whole[..end], Wanted::DataFiles), Err(Unreadable::Avro(_))));
         }
-        assert!(matches!(
-            names(&whole, Wanted::Manifests),
-            Err(Unreadable::NoName("manifest_path"))
-        ));
+        assert!(matches!(names(&whole, Wanted::Manifests), Err(Unreadable::NoName("manifest_path"))));
     }
 }

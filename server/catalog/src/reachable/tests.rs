@@ -34,39 +34,17 @@ impl Tree {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = Location::parse(&format!("file:{}", folder.path().display())).unwrap();
-        let place = Place {
-            root,
-            allowed: Vec::new(),
-            storage: Storage::default(),
-        };
-        let tree = Self {
-            folder,
-            files: Files::new(FilesOptions::default()),
-            place,
-        };
-        for name in DATA_FILES
-            .iter()
-            .chain(&STATISTICS)
-            .chain(&METADATA_FILES)
-            .chain(&OTHERS)
-        {
+        let place = Place { root, allowed: Vec::new(), storage: Storage::default() };
+        let tree = Self { folder, files: Files::new(FilesOptions::default()), place };
+        for name in DATA_FILES.iter().chain(&STATISTICS).chain(&METADATA_FILES).chain(&OTHERS) {
             tree.put(name, b"x");
         }
-        tree.put_manifest(
-            "t/metadata/m1.avro",
-            &["t/data/a.parquet", "elsewhere/added.parquet", "t/data/a.parquet"],
-        );
-        tree.put_manifest(
-            "t/metadata/m2.avro",
-            &["t/data/deletes.puffin", "tt/data/neighbour.parquet"],
-        );
+        tree.put_manifest("t/metadata/m1.avro", &["t/data/a.parquet", "elsewhere/added.parquet", "t/data/a.parquet"]);
+        tree.put_manifest("t/metadata/m2.avro", &["t/data/deletes.puffin", "tt/data/neighbour.parquet"]);
         tree.put_manifest("t/metadata/v1.avro", &["t/data/b c%20d.parquet"]);
         tree.put_manifest("elsewhere/m3.avro", &["t/data/a.parquet"]);
         tree.put_list("t/metadata/snap-1.avro", &["t/metadata/m1.avro"]);
-        tree.put_list(
-            "t/metadata/snap-2.avro",
-            &["t/metadata/m1.avro", "t/metadata/m2.avro", "elsewhere/m3.avro"],
-        );
+        tree.put_list("t/metadata/snap-2.avro", &["t/metadata/m1.avro", "t/metadata/m2.avro", "elsewhere/m3.avro"]);
         tree
     }
 
@@ -89,10 +67,7 @@ impl Tree {
     }
 
     fn put_list(&self, name: &str, manifests: &[&str]) {
-        let manifests: Vec<_> = manifests
-            .iter()
-            .map(|manifest| manifest_file(&self.location(manifest)))
-            .collect();
+        let manifests: Vec<_> = manifests.iter().map(|manifest| manifest_file(&self.location(manifest))).collect();
         self.put(name, &container(MANIFEST_LIST, Codec::Null, &manifests));
     }
 
@@ -122,13 +97,7 @@ impl Tree {
     }
 
     fn assert_purged(&self) {
-        for names in [
-            &DATA_FILES[..],
-            &MANIFESTS,
-            &MANIFEST_LISTS,
-            &STATISTICS,
-            &METADATA_FILES,
-        ] {
+        for names in [&DATA_FILES[..], &MANIFESTS, &MANIFEST_LISTS, &STATISTICS, &METADATA_FILES] {
             assert_eq!(self.existing(names), [] as [&str; 0]);
         }
         assert_eq!(self.existing(&OTHERS), OTHERS);
@@ -161,14 +130,7 @@ async fn a_purge_deletes_what_is_reachable_under_the_location_and_nothing_else()
     let report = tree.purge().await.unwrap();
     tree.assert_purged();
     // Added, neighbour, the manifest elsewhere, and the metadata file elsewhere.
-    assert_eq!(
-        report.walked,
-        Walked {
-            outside: 4,
-            missing: 0,
-            unreadable: 0
-        }
-    );
+    assert_eq!(report.walked, Walked { outside: 4, missing: 0, unreadable: 0 });
     // Twelve files; a.parquet is named by three entries.
     assert_eq!(report.deleted, 14);
 }
@@ -179,33 +141,20 @@ async fn a_second_run_finds_nothing_to_do() {
     tree.purge().await.unwrap();
     let report = tree.purge().await.unwrap();
     tree.assert_purged();
-    assert_eq!(
-        report.walked.missing, 3,
-        "both lists and the manifest that a snapshot names"
-    );
+    assert_eq!(report.walked.missing, 3, "both lists and the manifest that a snapshot names");
 }
 
 #[tokio::test]
 async fn files_come_in_the_order_of_deletion_with_the_current_metadata_last() {
     let tree = Tree::new();
-    let mut sink = Collect {
-        files: Vec::new(),
-        fails_at: usize::MAX,
-    };
-    reachable_files(&tree.files, &tree.place, &tree.table(), &mut sink)
-        .await
-        .unwrap();
+    let mut sink = Collect { files: Vec::new(), fails_at: usize::MAX };
+    reachable_files(&tree.files, &tree.place, &tree.table(), &mut sink).await.unwrap();
     let rank = |file: &String| {
         let in_group = |names: &[&str]| names.iter().any(|name| file.ends_with(name));
-        [
-            in_group(&DATA_FILES),
-            in_group(&MANIFESTS),
-            in_group(&MANIFEST_LISTS),
-            in_group(&STATISTICS),
-        ]
-        .iter()
-        .position(|found| *found)
-        .unwrap_or(4)
+        [in_group(&DATA_FILES), in_group(&MANIFESTS), in_group(&MANIFEST_LISTS), in_group(&STATISTICS)]
+            .iter()
+            .position(|found| *found)
+            .unwrap_or(4)
     };
     assert!(sink.files.is_sorted_by_key(rank), "{:?}", sink.files);
     let current = tree.location("t/metadata/2.json").replacen("file:", "file://", 1);
@@ -217,10 +166,7 @@ async fn files_come_in_the_order_of_deletion_with_the_current_metadata_last() {
 async fn a_run_that_dies_anywhere_is_finished_by_the_next_one() {
     for files_before_death in 1..15 {
         let tree = Tree::new();
-        let mut dying = Collect {
-            files: Vec::new(),
-            fails_at: files_before_death,
-        };
+        let mut dying = Collect { files: Vec::new(), fails_at: files_before_death };
         let died = reachable_files(&tree.files, &tree.place, &tree.table(), &mut dying).await;
         assert_eq!(died.unwrap_err().kind(), Kind::Unavailable);
         for file in &dying.files[..files_before_death] {
@@ -308,12 +254,6 @@ async fn many_files_come_in_batches() {
         ..tree.table()
     };
     let mut sink = Batches(Vec::new());
-    reachable_files(&tree.files, &tree.place, &table, &mut sink)
-        .await
-        .unwrap();
-    assert_eq!(
-        sink.0,
-        [BATCH_FILES, 1, 1, 1],
-        "data files, the manifest, the metadata file"
-    );
+    reachable_files(&tree.files, &tree.place, &table, &mut sink).await.unwrap();
+    assert_eq!(sink.0, [BATCH_FILES, 1, 1, 1], "data files, the manifest, the metadata file");
 }

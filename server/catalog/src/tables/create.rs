@@ -64,18 +64,14 @@ impl Tables {
     async fn plan_create(&self, ctx: &RequestContext, warehouse: &Warehouse, request: &CreateTable) -> Result<Plan> {
         let document = Arc::new(self.build(ctx, warehouse, request).await?);
         let metadata_location = metadata::next_metadata_location(&document.metadata, None, ctx.new_id());
-        self.documents
-            .write_new(warehouse, &metadata_location, &document)
-            .await?;
+        self.documents.write_new(warehouse, &metadata_location, &document).await?;
         let target = Target {
             uuid: document.metadata.uuid(),
             location: Location::parse(document.metadata.location())?.canonical(),
             metadata_location: metadata_location.clone(),
         };
         let answer = target.answer();
-        self.documents
-            .remember_table(warehouse, metadata_location.clone(), document)
-            .await;
+        self.documents.remember_table(warehouse, metadata_location.clone(), document).await;
         let change = PointerChange::Create {
             id: TabularId(ctx.new_id()),
             ident: request.ident.clone(),
@@ -83,18 +79,12 @@ impl Tables {
             target,
             lineage: Vec::new(),
         };
-        Ok(Plan {
-            written: Some(metadata_location),
-            ..Plan::new(change, answer)
-        })
+        Ok(Plan { written: Some(metadata_location), ..Plan::new(change, answer) })
     }
 
     /// The first metadata of the table, after everything that can be refused was asked.
     async fn build(&self, ctx: &RequestContext, warehouse: &Warehouse, request: &CreateTable) -> Result<TableDocument> {
-        let namespace = self
-            .namespaces
-            .namespace(warehouse.id, &request.ident.namespace)
-            .await?;
+        let namespace = self.namespaces.namespace(warehouse.id, &request.ident.namespace).await?;
         let namespace = namespace.ok_or_else(|| missing(&request.ident.namespace))?;
         if let Some(taken) = self.tabulars.find(warehouse, &request.ident).await? {
             return Err(taken.kind.taken(TabularKind::Table, &request.ident));
@@ -127,9 +117,7 @@ pub(crate) fn own_location(
     name: &str,
     unique: Uuid,
 ) -> String {
-    let below = namespace
-        .get(LOCATION)
-        .map_or(warehouse.place.root.as_str(), String::as_str);
+    let below = namespace.get(LOCATION).map_or(warehouse.place.root.as_str(), String::as_str);
     format!("{}/{}", below.trim_end_matches('/'), folder(name, unique))
 }
 
@@ -149,12 +137,7 @@ mod tests {
 
     #[test]
     fn a_folder_has_none_of_its_names_pattern_characters() {
-        for (name, expected) in [
-            ("orders", "orders-"),
-            ("f*", "f-"),
-            ("*", ""),
-            ("${aws:user}/../x", "awsuserx-"),
-        ] {
+        for (name, expected) in [("orders", "orders-"), ("f*", "f-"), ("*", ""), ("${aws:user}/../x", "awsuserx-")] {
             assert_eq!(folder(name, Uuid::nil()), format!("{expected}{}", Uuid::nil()));
         }
     }

@@ -49,19 +49,11 @@ impl Tables {
         warehouse: &Warehouse,
         request: &RegisterTable,
     ) -> Result<Plan> {
-        if self
-            .namespaces
-            .namespace(warehouse.id, &request.ident.namespace)
-            .await?
-            .is_none()
-        {
+        if self.namespaces.namespace(warehouse.id, &request.ident.namespace).await?.is_none() {
             return Err(missing(&request.ident.namespace));
         }
         let present = self.tabulars.find(warehouse, &request.ident).await?;
-        if let Some(taken) = present
-            .as_ref()
-            .filter(|p| !request.overwrite || p.kind != TabularKind::Table)
-        {
+        if let Some(taken) = present.as_ref().filter(|p| !request.overwrite || p.kind != TabularKind::Table) {
             return Err(taken.kind.taken(TabularKind::Table, &request.ident));
         }
         let except = present.as_ref().map(|p| p.id);
@@ -83,10 +75,7 @@ impl Tables {
                 lineage,
             },
         };
-        Ok(Plan {
-            adopts: true,
-            ..Plan::new(change, answer)
-        })
+        Ok(Plan { adopts: true, ..Plan::new(change, answer) })
     }
 
     /// The document and its location, where neither another table nor a purge has any part in its files.
@@ -106,17 +95,14 @@ impl Tables {
         let foreign = Arc::clone(&document);
         blocking::run(move || foreign.metadata.check_foreign()).await?;
         let location = Location::parse(document.metadata.location())?;
-        self.check_not_live(warehouse, &document.metadata, &location, except)
-            .await?;
+        self.check_not_live(warehouse, &document.metadata, &location, except).await?;
         self.check_location(warehouse, &location, except).await?;
         if self.purges.is_purging(warehouse.id, &location).await? {
             return Err(being_deleted(&location));
         }
         match self.documents.table_anew(warehouse, metadata_location).await?.bytes == document.bytes {
             true => Ok((document, location)),
-            false => Err(Error::conflict(format!(
-                "{metadata_location} changed while it was registered: try again"
-            ))),
+            false => Err(Error::conflict(format!("{metadata_location} changed while it was registered: try again"))),
         }
     }
 
@@ -140,12 +126,8 @@ impl Tables {
     /// Every snapshot of the document landed, whoever brought it; a UUID that comes back knows most of its own.
     async fn new_lineage(&self, warehouse: &Warehouse, metadata: &TableMetadata) -> Result<Vec<Landed>> {
         let ids: Vec<i64> = metadata.snapshots().map(Snapshot::id).collect();
-        let known: HashSet<i64> = self
-            .commits
-            .landed(warehouse.id, Some(metadata.uuid()), &ids)
-            .await?
-            .into_iter()
-            .collect();
+        let known: HashSet<i64> =
+            self.commits.landed(warehouse.id, Some(metadata.uuid()), &ids).await?.into_iter().collect();
         let new = metadata.snapshots().filter(|snapshot| !known.contains(&snapshot.id()));
         Ok(new
             .map(|snapshot| Landed {

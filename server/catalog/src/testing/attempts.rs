@@ -107,11 +107,9 @@ pub async fn old_attempts_are_forgotten_oldest_first(store: &dyn Store) -> Check
     };
     assert_eq!(store.forget_attempts(AT_MS, 2).await?, 2);
     // One that is forgotten is as if it had never come. From the question on it is remembered again.
-    for (attempt, resolution) in [
-        (two, Resolution::Aborted),
-        (three, Resolution::Aborted),
-        (one, Resolution::Committed),
-    ] {
+    for (attempt, resolution) in
+        [(two, Resolution::Aborted), (three, Resolution::Aborted), (one, Resolution::Committed)]
+    {
         assert_eq!(store.resolve(attempt, AT_MS).await?, resolution);
     }
     assert_eq!(store.forget_attempts(AT_MS, 100).await?, 1);

@@ -14,14 +14,8 @@ pub async fn an_answer_comes_back_as_it_was_kept(store: &dyn Store) -> Checked {
     let answers = [
         Answer::Empty,
         Answer::Body(r#"{"a":"\u0000 ü"}"#.into()),
-        Answer::Document {
-            uuid: Uuid::now_v7(),
-            metadata_location: "s3://b/t/metadata/1.json".into(),
-        },
-        Answer::Refused {
-            kind: Kind::NoSuchNamespace,
-            message: "Namespace does not exist: a\u{0}b".into(),
-        },
+        Answer::Document { uuid: Uuid::now_v7(), metadata_location: "s3://b/t/metadata/1.json".into() },
+        Answer::Refused { kind: Kind::NoSuchNamespace, message: "Namespace does not exist: a\u{0}b".into() },
     ];
     for answer in answers {
         let receipt = world.receipt(answer);

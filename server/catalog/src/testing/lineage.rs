@@ -16,19 +16,14 @@ async fn read(world: &World<'_>, asked: &[i64]) -> Checked<Vec<i64>> {
 pub async fn a_pointer_is_read_with_what_landed_of_the_asked(store: &dyn Store) -> Checked {
     let world = World::new(store).await?;
     let made = world.table("t").await?;
-    world
-        .must(with_lineage(step(&made), &[1, 2, i64::MAX, i64::MIN]))
-        .await?;
+    world.must(with_lineage(step(&made), &[1, 2, i64::MAX, i64::MIN])).await?;
     assert_eq!(read(&world, &[]).await?, [] as [i64; 0]);
     assert_eq!(read(&world, &[3, 1]).await?, [1]);
     assert_eq!(read(&world, &[1, i64::MIN, i64::MAX]).await?, [i64::MIN, 1, i64::MAX]);
     let now = store.read_pointer(world.warehouse, &ident("t")?, &[]).await?;
     assert_eq!(now.pointer, Some(world.pointer("t").await?));
     let missing = store.read_pointer(world.warehouse, &ident("u")?, &[1]).await?;
-    let nothing = PointerRead {
-        pointer: None,
-        landed: vec![],
-    };
+    let nothing = PointerRead { pointer: None, landed: vec![] };
     assert_eq!(missing, nothing);
     Ok(())
 }

@@ -13,10 +13,7 @@ use crate::store::{Page, Store};
 use crate::tabulars::TabularKind;
 
 fn properties(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-    pairs
-        .iter()
-        .map(|&(key, value)| (key.to_owned(), value.to_owned()))
-        .collect()
+    pairs.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
 pub async fn a_namespace_comes_back_as_it_was_made(store: &dyn Store) -> Checked {
@@ -24,10 +21,7 @@ pub async fn a_namespace_comes_back_as_it_was_made(store: &dyn Store) -> Checked
     let mut new = world.new_namespace(&["a.b \"ü\" 100%/\u{1F9CA}"])?;
     new.properties = properties(&[("owner", "me"), ("nul", "a\u{0}b"), ("", "")]);
     assert_eq!(store.create_namespace(&new, None).await?, NamespaceCreated::Created);
-    let made = Namespace {
-        ident: new.ident.clone(),
-        properties: new.properties,
-    };
+    let made = Namespace { ident: new.ident.clone(), properties: new.properties };
     assert_eq!(store.namespace(world.warehouse, &new.ident).await?, Some(made));
     Ok(())
 }
@@ -53,9 +47,8 @@ pub async fn levels_are_not_joined(store: &dyn Store) -> Checked {
 pub async fn levels_of_a_kilobyte_can_be_nested(store: &dyn Store) -> Checked {
     let world = World::bare(store, "w").await?;
     // Digits that do not repeat, so that no compression helps a key to fit.
-    let digits: String = (0..103_000_u32)
-        .map(|n| char::from_digit(n.wrapping_mul(2_654_435_761) >> 28, 16).unwrap_or('x'))
-        .collect();
+    let digits: String =
+        (0..103_000_u32).map(|n| char::from_digit(n.wrapping_mul(2_654_435_761) >> 28, 16).unwrap_or('x')).collect();
     let level = |n: usize| &digits[n * 1024..(n + 1) * 1024];
     let levels: Vec<&str> = (0..16).map(level).collect();
     for depth in 1..=levels.len() {
@@ -79,10 +72,7 @@ pub async fn a_name_that_no_name_can_be_is_missing(store: &dyn Store) -> Checked
 pub async fn a_namespace_needs_its_parent(store: &dyn Store) -> Checked {
     let world = World::bare(store, "w").await?;
     let child = world.new_namespace(&["a", "b"])?;
-    assert_eq!(
-        store.create_namespace(&child, None).await?,
-        NamespaceCreated::ParentMissing
-    );
+    assert_eq!(store.create_namespace(&child, None).await?, NamespaceCreated::ParentMissing);
     world.namespace(&["a"]).await?;
     assert_eq!(store.create_namespace(&child, None).await?, NamespaceCreated::Created);
     Ok(())
@@ -93,10 +83,7 @@ pub async fn a_namespace_is_made_once_below_each_parent(store: &dyn Store) -> Ch
     for levels in [&["a"][..], &["b"], &["a", "x"], &["b", "x"]] {
         world.namespace(levels).await?;
         let again = world.new_namespace(levels)?;
-        assert_eq!(
-            store.create_namespace(&again, None).await?,
-            NamespaceCreated::AlreadyExists
-        );
+        assert_eq!(store.create_namespace(&again, None).await?, NamespaceCreated::AlreadyExists);
     }
     Ok(())
 }
@@ -118,9 +105,7 @@ pub async fn a_listing_shows_one_level(store: &dyn Store) -> Checked {
     }
     let list = async |parent: &[&str]| -> Checked<Option<Vec<String>>> {
         let parent = namespace(parent).ok();
-        Ok(store
-            .list_namespaces(world.warehouse, parent.as_ref(), &Page::ALL)
-            .await?)
+        Ok(store.list_namespaces(world.warehouse, parent.as_ref(), &Page::ALL).await?)
     };
     assert_eq!(list(&[]).await?, Some(vec!["a".into(), "b".into()]));
     assert_eq!(list(&["a"]).await?, Some(vec!["x".into(), "y".into()]));
@@ -165,13 +150,9 @@ pub async fn properties_change_by_key(store: &dyn Store) -> Checked {
     let mut new = world.new_namespace(&["a"])?;
     new.properties = properties(&[("stays", "1"), ("goes", "2"), ("changes", "3")]);
     store.create_namespace(&new, None).await?;
-    let change = PropertiesChange {
-        removals: vec!["goes".into(), "absent".into()],
-        updates: properties(&[("changes", "4")]),
-    };
-    let updated = store
-        .update_namespace(world.warehouse, &new.ident, &change, None)
-        .await?;
+    let change =
+        PropertiesChange { removals: vec!["goes".into(), "absent".into()], updates: properties(&[("changes", "4")]) };
+    let updated = store.update_namespace(world.warehouse, &new.ident, &change, None).await?;
     let changed = PropertiesChanged {
         updated: vec!["changes".into()],
         removed: vec!["goes".into()],
@@ -195,24 +176,16 @@ pub async fn properties_of_no_namespace_are_missing(store: &dyn Store) -> Checke
 pub async fn parallel_changes_of_different_keys_all_survive(store: &dyn Store) -> Checked {
     let world = World::new(store).await?;
     let ident = namespace(&["ns"])?;
-    let change = |n: usize| PropertiesChange {
-        removals: Vec::new(),
-        updates: properties(&[(&format!("k{n}"), "v")]),
-    };
+    let change = |n: usize| PropertiesChange { removals: Vec::new(), updates: properties(&[(&format!("k{n}"), "v")]) };
     let changes: Vec<_> = (0..RACERS).map(change).collect();
-    let racers = changes
-        .iter()
-        .map(|change| store.update_namespace(world.warehouse, &ident, change, None));
+    let racers = changes.iter().map(|change| store.update_namespace(world.warehouse, &ident, change, None));
     for updated in join_all(racers).await {
         assert!(matches!(updated?, NamespaceUpdated::Updated(_)));
     }
     let found = store.namespace(world.warehouse, &ident).await?;
     let found = found.ok_or("the namespace is there")?;
     assert_eq!(found.properties.len(), RACERS);
-    let removals = PropertiesChange {
-        removals: found.properties.into_keys().collect(),
-        updates: BTreeMap::new(),
-    };
+    let removals = PropertiesChange { removals: found.properties.into_keys().collect(), updates: BTreeMap::new() };
     store.update_namespace(world.warehouse, &ident, &removals, None).await?;
     let emptied = store.namespace(world.warehouse, &ident).await?;
     assert_eq!(emptied.map(|namespace| namespace.properties.len()), Some(0));
@@ -257,10 +230,7 @@ pub async fn of_racing_creators_one_wins(store: &dyn Store) -> Checked {
     let winner = winners.pop_first().ok_or("nobody won")?;
     assert!(winners.is_empty(), "more than one won");
     let found = store.namespace(world.warehouse, &namespace(&["a"])?).await?;
-    assert_eq!(
-        found.map(|found| found.properties),
-        Some(properties(&[("by", &winner.to_string())]))
-    );
+    assert_eq!(found.map(|found| found.properties), Some(properties(&[("by", &winner.to_string())])));
     Ok(())
 }
 
@@ -269,11 +239,8 @@ pub async fn a_child_and_the_drop_of_its_parent_exclude_each_other(store: &dyn S
     for n in 0..RACERS {
         let parent = world.namespace(&[&format!("p{n}")]).await?;
         let child = world.new_namespace(&[&format!("p{n}"), "c"])?;
-        let (created, dropped) = join(
-            store.create_namespace(&child, None),
-            store.drop_namespace(world.warehouse, &parent, None),
-        )
-        .await;
+        let (created, dropped) =
+            join(store.create_namespace(&child, None), store.drop_namespace(world.warehouse, &parent, None)).await;
         let expected = [
             (NamespaceCreated::Created, NamespaceDropped::NotEmpty),
             (NamespaceCreated::ParentMissing, NamespaceDropped::Dropped),
@@ -288,11 +255,8 @@ pub async fn a_table_and_the_drop_of_its_namespace_exclude_each_other(store: &dy
     let world = World::bare(store, "w").await?;
     for n in 0..RACERS {
         let ns = world.namespace(&["ns"]).await?;
-        let (created, dropped) = join(
-            world.apply(create(&format!("t{n}"))?),
-            store.drop_namespace(world.warehouse, &ns, None),
-        )
-        .await;
+        let (created, dropped) =
+            join(world.apply(create(&format!("t{n}"))?), store.drop_namespace(world.warehouse, &ns, None)).await;
         match (created?, dropped?) {
             (SwapOutcome::NamespaceMissing { .. }, NamespaceDropped::Dropped) => {}
             (SwapOutcome::Applied, NamespaceDropped::NotEmpty) => {
@@ -320,9 +284,7 @@ pub async fn siblings_churn_without_harm_to_a_listing(store: &dyn Store) -> Chec
     let list = async || -> Checked {
         for _ in 0..RACERS {
             let parent = namespace(&["ns"])?;
-            let listed = store
-                .list_namespaces(world.warehouse, Some(&parent), &Page::ALL)
-                .await?;
+            let listed = store.list_namespaces(world.warehouse, Some(&parent), &Page::ALL).await?;
             assert!(listed.is_some_and(|names| names.contains(&"stays".into())));
         }
         Ok(())
@@ -338,14 +300,9 @@ pub async fn a_receipt_is_kept_with_what_it_answers(store: &dyn Store) -> Checke
     store.create_namespace(&new, Some(&created)).await?;
     assert!(world.is_kept(&created).await?);
 
-    let change = PropertiesChange {
-        removals: vec!["absent".into()],
-        updates: properties(&[("k", "v")]),
-    };
+    let change = PropertiesChange { removals: vec!["absent".into()], updates: properties(&[("k", "v")]) };
     let mut updated = world.receipt(Answer::Empty);
-    let what = store
-        .update_namespace(world.warehouse, &new.ident, &change, Some(&updated))
-        .await?;
+    let what = store.update_namespace(world.warehouse, &new.ident, &change, Some(&updated)).await?;
     let NamespaceUpdated::Updated(changed) = what else {
         return Err(format!("{what:?}").into());
     };
@@ -353,9 +310,7 @@ pub async fn a_receipt_is_kept_with_what_it_answers(store: &dyn Store) -> Checke
     assert!(world.is_kept(&updated).await?);
 
     let dropped = world.receipt(Answer::Empty);
-    store
-        .drop_namespace(world.warehouse, &new.ident, Some(&dropped))
-        .await?;
+    store.drop_namespace(world.warehouse, &new.ident, Some(&dropped)).await?;
     assert!(world.is_kept(&dropped).await?);
     Ok(())
 }
@@ -365,17 +320,11 @@ pub async fn what_is_refused_keeps_no_receipt(store: &dyn Store) -> Checked {
     world.namespace(&["ns", "child"]).await?;
     let ns = namespace(&["ns"])?;
     let receipts: Vec<_> = (0..4).map(|_| world.receipt(Answer::Empty)).collect();
-    store
-        .create_namespace(&world.new_namespace(&["ns"])?, Some(&receipts[0]))
-        .await?;
-    store
-        .create_namespace(&world.new_namespace(&["missing", "a"])?, Some(&receipts[1]))
-        .await?;
+    store.create_namespace(&world.new_namespace(&["ns"])?, Some(&receipts[0])).await?;
+    store.create_namespace(&world.new_namespace(&["missing", "a"])?, Some(&receipts[1])).await?;
     store.drop_namespace(world.warehouse, &ns, Some(&receipts[2])).await?;
     let (missing, change) = (namespace(&["missing"])?, PropertiesChange::default());
-    store
-        .update_namespace(world.warehouse, &missing, &change, Some(&receipts[3]))
-        .await?;
+    store.update_namespace(world.warehouse, &missing, &change, Some(&receipts[3])).await?;
     for receipt in &receipts {
         assert!(!world.is_kept(receipt).await?);
     }
@@ -393,13 +342,8 @@ pub async fn a_key_that_is_taken_changes_nothing(store: &dyn Store) -> Checked {
     assert_eq!(created, NamespaceCreated::KeyTaken);
     assert_eq!(store.namespace(world.warehouse, &new.ident).await?, None);
 
-    let change = PropertiesChange {
-        removals: Vec::new(),
-        updates: properties(&[("k", "v")]),
-    };
-    let updated = store
-        .update_namespace(world.warehouse, &ns, &change, Some(&receipt))
-        .await?;
+    let change = PropertiesChange { removals: Vec::new(), updates: properties(&[("k", "v")]) };
+    let updated = store.update_namespace(world.warehouse, &ns, &change, Some(&receipt)).await?;
     assert_eq!(updated, NamespaceUpdated::KeyTaken);
     let dropped = store.drop_namespace(world.warehouse, &ns, Some(&receipt)).await?;
     assert_eq!(dropped, NamespaceDropped::KeyTaken);

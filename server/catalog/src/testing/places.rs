@@ -9,28 +9,13 @@ use crate::location::Location;
 use crate::store::Store;
 use crate::tabulars::TabularKind;
 
-pub(super) const OVERLAPPING: [&str; 6] = [
-    "s3://b/a/t",
-    "s3a://b/a/t",
-    "s3n://b/a/t/data",
-    "s3://b/a/t/x/y/z",
-    "s3://b/a",
-    "s3://b",
-];
+pub(super) const OVERLAPPING: [&str; 6] =
+    ["s3://b/a/t", "s3a://b/a/t", "s3n://b/a/t/data", "s3://b/a/t/x/y/z", "s3://b/a", "s3://b"];
 
-pub(super) const APART: [&str; 5] = [
-    "s3://b/a/t2",
-    "s3://b/a/u",
-    "s3://b/a/t-0",
-    "s3://c/a/t",
-    "file:///b/a/t",
-];
+pub(super) const APART: [&str; 5] = ["s3://b/a/t2", "s3://b/a/u", "s3://b/a/t-0", "s3://c/a/t", "file:///b/a/t"];
 
 fn taken(name: &str, location: &str) -> Checked<SwapOutcome> {
-    Ok(SwapOutcome::LocationTaken {
-        owner: ident(name)?,
-        location: location.to_owned(),
-    })
+    Ok(SwapOutcome::LocationTaken { owner: ident(name)?, location: location.to_owned() })
 }
 
 pub async fn a_place_at_above_or_below_another_is_taken(store: &dyn Store) -> Checked {
@@ -123,10 +108,7 @@ pub async fn tables_of_one_swap_may_not_overlap_either(store: &dyn Store) -> Che
     for changes in [
         vec![create_at("a", "s3://b/t")?, create_at("b", "s3://b/t/x")?],
         vec![create_at("a", "s3://b/t/x")?, create_at("b", "s3://b/t")?],
-        vec![
-            replace(&mover, Uuid::now_v7(), "s3://b/t"),
-            create_at("a", "s3a://b/t")?,
-        ],
+        vec![replace(&mover, Uuid::now_v7(), "s3://b/t"), create_at("a", "s3a://b/t")?],
     ] {
         let outcome = store.swap(&world.swap(changes)).await?;
         assert!(matches!(outcome, SwapOutcome::LocationTaken { .. }), "{outcome:?}");

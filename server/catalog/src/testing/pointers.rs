@@ -61,10 +61,7 @@ pub async fn a_move_brings_the_next_version(store: &dyn Store) -> Checked {
         };
         assert_eq!(moved.version, 2);
         assert_eq!(moved.metadata_location, target.metadata_location);
-        assert_eq!(
-            (moved.id, moved.uuid, moved.location),
-            (made.id, made.uuid, made.location)
-        );
+        assert_eq!((moved.id, moved.uuid, moved.location), (made.id, made.uuid, made.location));
     }
     Ok(())
 }
@@ -127,19 +124,10 @@ pub async fn a_rename_needs_a_free_name_in_a_namespace(store: &dyn Store) -> Che
     let world = World::new(store).await?;
     let (table, view) = (world.table("t").await?, world.view("v").await?);
     let taken = |kind, ident| SwapOutcome::NameTaken { kind, ident };
-    assert_eq!(
-        world.apply(rename(&table, ident("v")?)).await?,
-        taken(TabularKind::View, ident("v")?)
-    );
-    assert_eq!(
-        world.apply(rename(&view, ident("t")?)).await?,
-        taken(TabularKind::Table, ident("t")?)
-    );
+    assert_eq!(world.apply(rename(&table, ident("v")?)).await?, taken(TabularKind::View, ident("v")?));
+    assert_eq!(world.apply(rename(&view, ident("t")?)).await?, taken(TabularKind::Table, ident("t")?));
     let nowhere = TableIdent::new(namespace(&["missing"])?, "t");
-    assert_eq!(
-        world.apply(rename(&table, nowhere.clone())).await?,
-        SwapOutcome::NamespaceMissing { ident: nowhere }
-    );
+    assert_eq!(world.apply(rename(&table, nowhere.clone())).await?, SwapOutcome::NamespaceMissing { ident: nowhere });
     assert_eq!((world.pointer("t").await?, world.pointer("v").await?), (table, view));
     Ok(())
 }
@@ -196,11 +184,8 @@ pub async fn an_overwrite_brings_another_uuid_and_place(store: &dyn Store) -> Ch
 
 pub async fn several_changes_are_made_together(store: &dyn Store) -> Checked {
     let world = World::new(store).await?;
-    let (moved, renamed, dropped) = (
-        world.table("moved").await?,
-        world.table("old").await?,
-        world.table("dropped").await?,
-    );
+    let (moved, renamed, dropped) =
+        (world.table("moved").await?, world.table("old").await?, world.table("dropped").await?);
     let mut swap = world.swap(vec![
         create("dropped")?,
         create("new")?,
@@ -232,10 +217,7 @@ pub async fn one_failing_change_leaves_all_untouched(store: &dyn Store) -> Check
     ] {
         let outcome = store.swap(&world.swap(changes)).await?;
         assert_ne!(outcome, SwapOutcome::Applied);
-        assert_eq!(
-            (world.pointer("a").await?, world.pointer("b").await?),
-            (a.clone(), now.clone())
-        );
+        assert_eq!((world.pointer("a").await?, world.pointer("b").await?), (a.clone(), now.clone()));
         assert_eq!(world.find("new").await?, None);
     }
     Ok(())
@@ -246,10 +228,8 @@ pub async fn a_receipt_is_kept_with_the_change(store: &dyn Store) -> Checked {
     let made = world.table("t").await?;
     for change in [step(&made), create("u")?] {
         let mut swap = world.swap(vec![change]);
-        swap.receipt = Some(world.receipt(Answer::Document {
-            uuid: made.uuid,
-            metadata_location: "file:///w/m.json".into(),
-        }));
+        swap.receipt =
+            Some(world.receipt(Answer::Document { uuid: made.uuid, metadata_location: "file:///w/m.json".into() }));
         assert_eq!(store.swap(&swap).await?, SwapOutcome::Applied);
         assert!(world.is_kept(swap.receipt.as_ref().ok_or("it was just set")?).await?);
     }

@@ -22,14 +22,9 @@ async fn write(world: &World<'_>, tasks: &[PurgeTask]) -> Checked {
 
 /// The task that a drop of the table at that location leaves.
 fn of_table(world: &World<'_>, location: &str) -> PurgeTask {
-    let target = PurgeTarget::Table {
-        location: location.into(),
-        metadata_location: format!("{location}/metadata/1.json"),
-    };
-    PurgeTask {
-        target,
-        ..world.purge(AT_MS)
-    }
+    let target =
+        PurgeTarget::Table { location: location.into(), metadata_location: format!("{location}/metadata/1.json") };
+    PurgeTask { target, ..world.purge(AT_MS) }
 }
 
 async fn is_purging(world: &World<'_>, location: &str) -> Checked<bool> {
@@ -181,10 +176,7 @@ pub async fn what_adopts_files_waits_until_none_of_them_are_purged(store: &dyn S
             assert_eq!(store.swap(&swap).await?, SwapOutcome::Lost, "{location}");
         }
     }
-    assert_eq!(
-        (world.find("new").await?, world.pointer("mover").await?),
-        (None, mover.clone())
-    );
+    assert_eq!((world.find("new").await?, world.pointer("mover").await?), (None, mover.clone()));
     // New files have new names, so a table that brings its own may go there.
     world.must(create_at("own", "s3://b/a/t")?).await?;
     let own = world.pointer("own").await?;

@@ -13,9 +13,8 @@ use crate::tabulars::TabularKind;
 async fn race(store: &dyn Store, swaps: &[Swap]) -> Checked<(usize, Vec<SwapOutcome>)> {
     let outcomes = join_all(swaps.iter().map(|swap| store.swap(swap))).await;
     let outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let (applied, others): (Vec<_>, Vec<_>) = outcomes
-        .into_iter()
-        .partition(|outcome| *outcome == SwapOutcome::Applied);
+    let (applied, others): (Vec<_>, Vec<_>) =
+        outcomes.into_iter().partition(|outcome| *outcome == SwapOutcome::Applied);
     Ok((applied.len(), others))
 }
 
@@ -29,14 +28,9 @@ pub async fn of_racing_creators_of_a_name_one_wins(store: &dyn Store) -> Checked
         0 => TabularKind::Table,
         _ => TabularKind::View,
     };
-    let creates: Vec<_> = (0..RACERS)
-        .map(|n| Checked::Ok(of_kind(create("t")?, kind(n))))
-        .collect::<Checked<_>>()?;
+    let creates: Vec<_> = (0..RACERS).map(|n| Checked::Ok(of_kind(create("t")?, kind(n)))).collect::<Checked<_>>()?;
     let (winners, losers) = race(store, &alone(&world, creates)).await?;
-    let taken = SwapOutcome::NameTaken {
-        kind: world.pointer("t").await?.kind,
-        ident: ident("t")?,
-    };
+    let taken = SwapOutcome::NameTaken { kind: world.pointer("t").await?.kind, ident: ident("t")? };
     assert_eq!(winners, 1);
     assert!(losers.iter().all(|outcome| *outcome == taken), "{losers:?}");
     Ok(())
@@ -79,10 +73,7 @@ pub async fn of_racing_moves_with_one_key_one_wins(store: &dyn Store) -> Checked
     }
     let (winners, losers) = race(store, &swaps).await?;
     assert_eq!(winners, 1);
-    assert!(
-        losers.iter().all(|outcome| *outcome == SwapOutcome::KeyTaken),
-        "{losers:?}"
-    );
+    assert!(losers.iter().all(|outcome| *outcome == SwapOutcome::KeyTaken), "{losers:?}");
     Ok(())
 }
 

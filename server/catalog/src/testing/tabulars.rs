@@ -12,16 +12,11 @@ pub async fn a_listing_shows_one_kind_of_one_namespace(store: &dyn Store) -> Che
         world.view(&format!("{name}-view")).await?;
     }
     let list = async |levels: &[&str], kind| -> Checked<Option<Vec<String>>> {
-        Ok(store
-            .list_tabulars(world.warehouse, &namespace(levels)?, kind, &Page::ALL)
-            .await?)
+        Ok(store.list_tabulars(world.warehouse, &namespace(levels)?, kind, &Page::ALL).await?)
     };
     let names = |names: [&str; 3]| Some(names.map(str::to_owned).to_vec());
     assert_eq!(list(&["ns"], TabularKind::Table).await?, names(["B", "a", "b"]));
-    assert_eq!(
-        list(&["ns"], TabularKind::View).await?,
-        names(["B-view", "a-view", "b-view"])
-    );
+    assert_eq!(list(&["ns"], TabularKind::View).await?, names(["B-view", "a-view", "b-view"]));
     world.namespace(&["empty"]).await?;
     assert_eq!(list(&["empty"], TabularKind::Table).await?, Some(vec![]));
     assert_eq!(list(&["missing"], TabularKind::Table).await?, None);
@@ -39,9 +34,7 @@ pub async fn pages_lose_and_double_nothing_whatever_their_size(store: &dyn Store
         loop {
             let limit = Some(limit);
             let page = Page { after, limit };
-            let listed = store
-                .list_tabulars(world.warehouse, &ns, TabularKind::Table, &page)
-                .await?;
+            let listed = store.list_tabulars(world.warehouse, &ns, TabularKind::Table, &page).await?;
             let listed = listed.ok_or("the namespace is there")?;
             after = listed.last().cloned();
             if after.is_none() {
@@ -49,11 +42,7 @@ pub async fn pages_lose_and_double_nothing_whatever_their_size(store: &dyn Store
             }
             walked.extend(listed);
         }
-        assert_eq!(
-            walked,
-            ["t0", "t1", "t2", "t3", "t4", "t5", "t6"],
-            "in pages of {limit}"
-        );
+        assert_eq!(walked, ["t0", "t1", "t2", "t3", "t4", "t5", "t6"], "in pages of {limit}");
     }
     Ok(())
 }

@@ -9,10 +9,7 @@ use crate::warehouses::WarehouseCreated;
 pub async fn a_warehouse_is_found_by_its_name(store: &dyn Store) -> Checked {
     let mut made = warehouse("w")?;
     made.place.allowed = vec![Location::parse("s3://bucket/further")?];
-    made.place.storage = Storage {
-        region: Some("eu-north-1".into()),
-        ..Storage::default()
-    };
+    made.place.storage = Storage { region: Some("eu-north-1".into()), ..Storage::default() };
     assert_eq!(store.create_warehouse(&made, AT_MS).await?, WarehouseCreated::Created);
     assert_eq!(store.warehouse(&made.name).await?, Some(made));
     assert_eq!(store.warehouse(&warehouse("other")?.name).await?, None);
@@ -22,10 +19,7 @@ pub async fn a_warehouse_is_found_by_its_name(store: &dyn Store) -> Checked {
 pub async fn a_warehouse_name_is_given_once(store: &dyn Store) -> Checked {
     let (first, second) = (warehouse("w")?, warehouse("w")?);
     store.create_warehouse(&first, AT_MS).await?;
-    assert_eq!(
-        store.create_warehouse(&second, AT_MS).await?,
-        WarehouseCreated::NameTaken
-    );
+    assert_eq!(store.create_warehouse(&second, AT_MS).await?, WarehouseCreated::NameTaken);
     assert_eq!(store.warehouses(10).await?, [first]);
     Ok(())
 }

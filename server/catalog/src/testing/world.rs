@@ -42,10 +42,7 @@ impl<'a> World<'a> {
     pub async fn bare(store: &'a dyn Store, name: &str) -> Checked<Self> {
         let warehouse = warehouse(name)?;
         store.create_warehouse(&warehouse, AT_MS).await?;
-        Ok(Self {
-            store,
-            warehouse: warehouse.id,
-        })
+        Ok(Self { store, warehouse: warehouse.id })
     }
 
     pub fn new_namespace(&self, levels: &[&str]) -> Checked<NewNamespace> {
@@ -109,13 +106,7 @@ impl<'a> World<'a> {
     }
 
     pub fn receipt(&self, answer: Answer) -> Receipt {
-        Receipt {
-            warehouse: self.warehouse,
-            key: Uuid::now_v7(),
-            binding: [7; 32],
-            answer,
-            at_ms: AT_MS,
-        }
+        Receipt { warehouse: self.warehouse, key: Uuid::now_v7(), binding: [7; 32], answer, at_ms: AT_MS }
     }
 
     pub async fn is_kept(&self, receipt: &Receipt) -> Checked<bool> {
@@ -127,9 +118,7 @@ impl<'a> World<'a> {
         PurgeTask {
             id: PurgeId(Uuid::now_v7()),
             warehouse: self.warehouse,
-            target: PurgeTarget::File {
-                location: "file:///w/old.json".into(),
-            },
+            target: PurgeTarget::File { location: "file:///w/old.json".into() },
             not_before_ms,
         }
     }
@@ -148,9 +137,7 @@ pub fn warehouse(name: &str) -> Checked<Warehouse> {
 }
 
 pub fn namespace(levels: &[&str]) -> Checked<NamespaceIdent> {
-    Ok(NamespaceIdent::new(
-        levels.iter().map(|&level| level.to_owned()).collect(),
-    )?)
+    Ok(NamespaceIdent::new(levels.iter().map(|&level| level.to_owned()).collect())?)
 }
 
 /// The name of a table or view in namespace `ns`.
@@ -184,19 +171,9 @@ pub fn create_as(name: &str, uuid: Uuid, location: &str) -> Checked<PointerChang
 
 pub fn of_kind(change: PointerChange, wanted: TabularKind) -> PointerChange {
     match change {
-        PointerChange::Create {
-            id,
-            ident,
-            target,
-            lineage,
-            ..
-        } => PointerChange::Create {
-            id,
-            ident,
-            kind: wanted,
-            target,
-            lineage,
-        },
+        PointerChange::Create { id, ident, target, lineage, .. } => {
+            PointerChange::Create { id, ident, kind: wanted, target, lineage }
+        }
         other => other,
     }
 }
@@ -225,11 +202,7 @@ pub fn step(from: &Pointer) -> PointerChange {
         location: from.location.clone(),
         metadata_location: format!("{}/metadata/{}-{}.json", from.location, from.version, Uuid::now_v7()),
     };
-    PointerChange::Move {
-        from: from.clone(),
-        target,
-        lineage: Vec::new(),
-    }
+    PointerChange::Move { from: from.clone(), target, lineage: Vec::new() }
 }
 
 /// To another document: its UUID, its location.

@@ -65,15 +65,9 @@ pub fn apply(base: &ViewMetadata, updates: &[ViewUpdate], now_ms: i64) -> Result
         draft.update(update)?;
     }
     if draft.view.encode() == base.encode() {
-        return Ok(AppliedView {
-            metadata: draft.view,
-            changed: false,
-        });
+        return Ok(AppliedView { metadata: draft.view, changed: false });
     }
-    Ok(AppliedView {
-        metadata: draft.finish(Some(base))?,
-        changed: true,
-    })
+    Ok(AppliedView { metadata: draft.finish(Some(base))?, changed: true })
 }
 
 /// A view in the middle of a change, and what the change has added so far.
@@ -87,13 +81,7 @@ struct Draft {
 
 impl Draft {
     fn new(view: ViewMetadata, now_ms: i64) -> Self {
-        Self {
-            view,
-            now_ms,
-            last_added_schema: None,
-            last_added_version: None,
-            added_versions: BTreeSet::new(),
-        }
+        Self { view, now_ms, last_added_schema: None, last_added_version: None, added_versions: BTreeSet::new() }
     }
 
     fn update(&mut self, update: &ViewUpdate) -> Result<()> {
@@ -110,9 +98,9 @@ impl Draft {
                 self.view.properties.retain(|key, _| !removals.contains(key));
                 Ok(())
             }
-            ViewUpdate::AddViewVersion { view_version } => self
-                .add_version(ViewVersion::draft(view_version, self.now_ms)?)
-                .map(drop),
+            ViewUpdate::AddViewVersion { view_version } => {
+                self.add_version(ViewVersion::draft(view_version, self.now_ms)?).map(drop)
+            }
             ViewUpdate::SetCurrentViewVersion { view_version_id } => self.set_current_version(*view_version_id),
         }
     }
@@ -121,10 +109,7 @@ impl Draft {
         if uuid == self.view.uuid {
             return Ok(());
         }
-        Err(Error::invalid(format!(
-            "Cannot reassign uuid: the view's is {}, not {uuid}",
-            self.view.uuid
-        )))
+        Err(Error::invalid(format!("Cannot reassign uuid: the view's is {}, not {uuid}", self.view.uuid)))
     }
 
     fn set_location(&mut self, location: &str) -> Result<()> {
@@ -168,11 +153,7 @@ impl Draft {
             Some(id) => id,
             None => {
                 self.check_version(&version)?;
-                let id = next_id(
-                    "version-id",
-                    self.view.versions.iter().map(|version| version.id),
-                    version.id,
-                )?;
+                let id = next_id("version-id", self.view.versions.iter().map(|version| version.id), version.id)?;
                 if id != version.id {
                     draft.set("version-id", id);
                     version = ViewVersion::from_draft(&draft)?;
@@ -203,10 +184,7 @@ impl Draft {
 
     fn check_version(&self, version: &ViewVersion) -> Result<()> {
         if !self.view.has_schema(version.schema_id) {
-            return Err(Error::invalid(format!(
-                "Cannot add version with unknown schema: {}",
-                version.schema_id
-            )));
+            return Err(Error::invalid(format!("Cannot add version with unknown schema: {}", version.schema_id)));
         }
         version.check_representations()
     }
@@ -219,9 +197,7 @@ impl Draft {
             id => id,
         };
         if self.view.version(id).is_none() {
-            return Err(Error::invalid(format!(
-                "Cannot set current version to unknown version: {id}"
-            )));
+            return Err(Error::invalid(format!("Cannot set current version to unknown version: {id}")));
         }
         self.view.current_version_id = id;
         Ok(())
@@ -253,18 +229,16 @@ impl Draft {
 fn upgrade_format_version(format_version: i32) -> Result<()> {
     match format_version {
         FORMAT_VERSION => Ok(()),
-        lower if lower < FORMAT_VERSION => Err(Error::invalid(format!(
-            "Cannot downgrade v{FORMAT_VERSION} view to v{lower}"
-        ))),
+        lower if lower < FORMAT_VERSION => {
+            Err(Error::invalid(format!("Cannot downgrade v{FORMAT_VERSION} view to v{lower}")))
+        }
         higher => Err(unsupported_format(higher)),
     }
 }
 
 /// An engine that replaces a view must not silently take away what another engine reads.
 fn check_dialects_kept(base: &ViewMetadata, view: &ViewMetadata) -> Result<()> {
-    let allowed = view
-        .property(DROP_DIALECT_ALLOWED)
-        .is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    let allowed = view.property(DROP_DIALECT_ALLOWED).is_some_and(|value| value.eq_ignore_ascii_case("true"));
     let missing = base.current_version()?.dialects_missing_from(view.current_version()?);
     if allowed || missing.is_empty() {
         return Ok(());

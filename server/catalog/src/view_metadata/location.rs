@@ -15,14 +15,8 @@ const METADATA_CODEC: &str = "write.metadata.compression-codec";
 /// The number follows that of `previous`, the view's current metadata location; without one it is 0. The property
 /// `write.metadata.path` names another folder, `write.metadata.compression-codec` is `gzip` unless set to `none`.
 pub fn next_metadata_location(metadata: &ViewMetadata, previous: Option<&str>, file_id: Uuid) -> String {
-    let number = previous
-        .and_then(file_number)
-        .map_or(0, |number| number.saturating_add(1));
-    let suffix = if is_gzip(metadata.property(METADATA_CODEC)) {
-        ".gz.metadata.json"
-    } else {
-        ".metadata.json"
-    };
+    let number = previous.and_then(file_number).map_or(0, |number| number.saturating_add(1));
+    let suffix = if is_gzip(metadata.property(METADATA_CODEC)) { ".gz.metadata.json" } else { ".metadata.json" };
     let folder = match metadata.property(METADATA_PATH) {
         Some(path) => strip_trailing_slash(path).to_owned(),
         None => format!("{}/metadata", strip_trailing_slash(metadata.location())),
@@ -43,9 +37,9 @@ fn is_gzip(codec: Option<&str>) -> bool {
 /// Refuses a codec that no metadata file can have.
 pub(super) fn check_codec(properties: &BTreeMap<String, String>) -> Result<()> {
     match properties.get(METADATA_CODEC) {
-        Some(codec) if !is_gzip(Some(codec)) && !codec.eq_ignore_ascii_case("none") => Err(Error::invalid(format!(
-            "{METADATA_CODEC} must be 'gzip' or 'none' but was '{codec}'"
-        ))),
+        Some(codec) if !is_gzip(Some(codec)) && !codec.eq_ignore_ascii_case("none") => {
+            Err(Error::invalid(format!("{METADATA_CODEC} must be 'gzip' or 'none' but was '{codec}'")))
+        }
         _ => Ok(()),
     }
 }
@@ -72,12 +66,8 @@ mod tests {
 
     #[test]
     fn slashes_at_the_end_are_taken_off() {
-        let cases = [
-            ("s3://b/v", "s3://b/v"),
-            ("s3://b/v/", "s3://b/v"),
-            ("s3://b/v//", "s3://b/v"),
-            ("s3://", "s3://"),
-        ];
+        let cases =
+            [("s3://b/v", "s3://b/v"), ("s3://b/v/", "s3://b/v"), ("s3://b/v//", "s3://b/v"), ("s3://", "s3://")];
         for (given, stored) in cases {
             assert_eq!(check_location(given).unwrap(), stored);
         }

@@ -133,10 +133,7 @@ mod tests {
         let mut object = RawObject::parse("thing", br#"{"z": 1.50, "a": {"b" : [ ]}, "schema-id": 7}"#).unwrap();
         object.set("schema-id", 0);
         object.set("added", 1);
-        assert_eq!(
-            object.to_raw().get(),
-            r#"{"z":1.50,"a":{"b" : [ ]},"schema-id":0,"added":1}"#
-        );
+        assert_eq!(object.to_raw().get(), r#"{"z":1.50,"a":{"b" : [ ]},"schema-id":0,"added":1}"#);
     }
 
     #[test]

@@ -18,21 +18,14 @@ pub(super) fn expire_versions(view: &mut ViewMetadata, added: &BTreeSet<i32>) ->
     if view.versions.len() <= limit {
         return Ok(());
     }
-    let newest_first: BTreeSet<_> = view
-        .versions
-        .iter()
-        .map(|version| std::cmp::Reverse(version.id))
-        .collect();
+    let newest_first: BTreeSet<_> = view.versions.iter().map(|version| std::cmp::Reverse(version.id)).collect();
     for id in newest_first {
         if kept.len() < limit {
             kept.insert(id.0);
         }
     }
     view.versions.retain(|version| kept.contains(&version.id));
-    let gap = view
-        .version_log
-        .iter()
-        .rposition(|entry| !kept.contains(&entry.version_id));
+    let gap = view.version_log.iter().rposition(|entry| !kept.contains(&entry.version_id));
     view.version_log.drain(..gap.map_or(0, |position| position + 1));
     Ok(())
 }

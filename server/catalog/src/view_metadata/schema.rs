@@ -24,22 +24,14 @@ impl ViewSchema {
     pub fn parse(raw: &RawValue) -> Result<Self> {
         let schema = RawObject::from_raw(WHAT, raw)?;
         let id: Option<i32> = schema.get("schema-id")?;
-        Ok(Self {
-            id: id.unwrap_or(0),
-            raw: raw.to_owned(),
-            content: OnceLock::new(),
-        })
+        Ok(Self { id: id.unwrap_or(0), raw: raw.to_owned(), content: OnceLock::new() })
     }
 
     /// A schema to be added, under the id that the view gives it.
     pub fn with_id(raw: &RawValue, id: i32) -> Result<Self> {
         let mut schema = RawObject::from_raw(WHAT, raw)?;
         schema.set("schema-id", id);
-        Ok(Self {
-            id,
-            raw: schema.to_raw(),
-            content: OnceLock::new(),
-        })
+        Ok(Self { id, raw: schema.to_raw(), content: OnceLock::new() })
     }
 
     pub fn raw(&self) -> &RawValue {
@@ -62,12 +54,8 @@ pub(super) fn content(raw: &RawValue) -> Result<[u8; 32]> {
     if let Value::Object(members) = &mut value {
         members.remove("schema-id");
         let identifiers = members.remove("identifier-field-ids");
-        let identifiers: BTreeSet<i64> = identifiers
-            .iter()
-            .filter_map(Value::as_array)
-            .flatten()
-            .filter_map(Value::as_i64)
-            .collect();
+        let identifiers: BTreeSet<i64> =
+            identifiers.iter().filter_map(Value::as_array).flatten().filter_map(Value::as_i64).collect();
         if !identifiers.is_empty() {
             members.insert("identifier-field-ids".into(), identifiers.into_iter().collect());
         }
@@ -80,9 +68,7 @@ pub(super) fn check(raw: &RawValue) -> Result<()> {
     let schema = RawObject::from_raw(WHAT, raw)?;
     let kind: String = schema.get("type")?;
     if kind != "struct" {
-        return Err(Error::invalid(format!(
-            "{WHAT}: 'type' must be 'struct', but is '{kind}'"
-        )));
+        return Err(Error::invalid(format!("{WHAT}: 'type' must be 'struct', but is '{kind}'")));
     }
     let fields: Vec<Box<RawValue>> = schema.get("fields")?;
     let (mut ids, mut names) = (BTreeSet::new(), BTreeSet::new());

@@ -30,10 +30,7 @@ fn new_view(schema: &Value, version: &Value, properties: &[(&str, &str)]) -> Res
         location: "s3://b/v/",
         schema: &raw(schema),
         view_version: &raw(version),
-        properties: properties
-            .iter()
-            .map(|(key, value)| (key.to_string(), value.to_string()))
-            .collect(),
+        properties: properties.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect(),
         now_ms: NOW_MS,
     })
 }
@@ -91,11 +88,7 @@ fn version_ids(view: &ViewMetadata) -> Vec<i32> {
 
 fn logged(view: &ViewMetadata) -> Value {
     let log = document(view)["version-log"].take();
-    log.as_array()
-        .unwrap()
-        .iter()
-        .map(|entry| json!([entry["version-id"], entry["timestamp-ms"]]))
-        .collect()
+    log.as_array().unwrap().iter().map(|entry| json!([entry["version-id"], entry["timestamp-ms"]])).collect()
 }
 
 mod document {
@@ -125,10 +118,7 @@ mod document {
     fn stored_documents_take_a_new_version() {
         for (stored, dialect) in [(SPARK, "spark"), (PYICEBERG, "trino")] {
             let base = ViewMetadata::parse(stored.as_bytes()).unwrap();
-            let after = changed(
-                &base,
-                json!([add(version(1, 0, &[(dialect, "SELECT 9")])), set_current(-1)]),
-            );
+            let after = changed(&base, json!([add(version(1, 0, &[(dialect, "SELECT 9")])), set_current(-1)]));
             assert_eq!(after.current_version_id(), base.current_version_id() + 1);
             let reread = ViewMetadata::parse(&after.encode()).unwrap();
             assert_eq!(reread.encode(), after.encode());
@@ -141,10 +131,7 @@ mod document {
         stored["x-top"] = json!({"deep": [1.50, null]});
         stored["schemas"][0]["x-schema"] = json!(1);
         stored["versions"][1]["x-version"] = json!("two");
-        stored["versions"][1]["representations"]
-            .as_array_mut()
-            .unwrap()
-            .push(json!({"type": "ir", "plan": "AAE="}));
+        stored["versions"][1]["representations"].as_array_mut().unwrap().push(json!({"type": "ir", "plan": "AAE="}));
         stored["version-log"][0]["x-entry"] = json!(true);
         let base = ViewMetadata::parse(stored.to_string().as_bytes()).unwrap();
         assert_eq!(super::document(&base), stored);
@@ -165,28 +152,12 @@ mod document {
             ("/location", Value::Null, "'location' is missing"),
             ("/properties", json!({"a": 1}), "'properties'"),
             ("/schemas", json!({}), "'schemas'"),
-            (
-                "/schemas/1/schema-id",
-                json!(7),
-                "schema 1 of current version 2 is not among the schemas",
-            ),
+            ("/schemas/1/schema-id", json!(7), "schema 1 of current version 2 is not among the schemas"),
             ("/schemas/0/schema-id", json!(1), "schema-id 1 is used twice"),
-            (
-                "/current-version-id",
-                json!(9),
-                "current-version-id 9 is not among the versions",
-            ),
+            ("/current-version-id", json!(9), "current-version-id 9 is not among the versions"),
             ("/versions/0/version-id", json!(2), "version-id 2 is used twice"),
-            (
-                "/versions/0/default-namespace",
-                Value::Null,
-                "'default-namespace' is missing",
-            ),
-            (
-                "/versions/0/representations/0/dialect",
-                Value::Null,
-                "needs 'sql' and 'dialect'",
-            ),
+            ("/versions/0/default-namespace", Value::Null, "'default-namespace' is missing"),
+            ("/versions/0/representations/0/dialect", Value::Null, "needs 'sql' and 'dialect'"),
             ("/version-log/0/version-id", Value::Null, "'version-id' is missing"),
         ];
         for (path, value, message) in cases {
@@ -267,37 +238,13 @@ mod creation {
             whole
         };
         let cases = [
-            (
-                with(&columns, "type", json!("list")),
-                spark.clone(),
-                "'type' must be 'struct'",
-            ),
-            (
-                with(&columns, "fields", Value::Null),
-                spark.clone(),
-                "'fields' is missing",
-            ),
-            (
-                with(&columns, "fields", json!([{"id": 1}])),
-                spark.clone(),
-                "view schema field: 'required' is missing",
-            ),
+            (with(&columns, "type", json!("list")), spark.clone(), "'type' must be 'struct'"),
+            (with(&columns, "fields", Value::Null), spark.clone(), "'fields' is missing"),
+            (with(&columns, "fields", json!([{"id": 1}])), spark.clone(), "view schema field: 'required' is missing"),
             (schema(&["a", "a"]), spark.clone(), "field name 'a' is used twice"),
-            (
-                columns.clone(),
-                with(&spark, "representations", json!([])),
-                "at least one query",
-            ),
-            (
-                columns.clone(),
-                with(&spark, "summary", Value::Null),
-                "'summary' is missing",
-            ),
-            (
-                columns.clone(),
-                with(&spark, "default-namespace", json!("ns")),
-                "'default-namespace'",
-            ),
+            (columns.clone(), with(&spark, "representations", json!([])), "at least one query"),
+            (columns.clone(), with(&spark, "summary", Value::Null), "'summary' is missing"),
+            (columns.clone(), with(&spark, "default-namespace", json!("ns")), "'default-namespace'"),
             (
                 columns.clone(),
                 version(1, 0, &[("trino", "SELECT 1"), ("TriNo", "SELECT 2")]),
@@ -310,11 +257,7 @@ mod creation {
             ),
             (
                 columns.clone(),
-                with(
-                    &spark,
-                    "representations",
-                    json!([{"sql": "SELECT 1", "dialect": "spark"}]),
-                ),
+                with(&spark, "representations", json!([{"sql": "SELECT 1", "dialect": "spark"}])),
                 "view representation: 'type' is missing",
             ),
             (
@@ -327,10 +270,7 @@ mod creation {
             let error = new_view(&schema, &version, &[]).unwrap_err();
             assert!(error.to_string().contains(message), "{error}");
         }
-        let properties = [
-            ("version.history.num-entries", "0"),
-            ("write.metadata.compression-codec", "zstd"),
-        ];
+        let properties = [("version.history.num-entries", "0"), ("write.metadata.compression-codec", "zstd")];
         for property in properties {
             let error = new_view(&columns, &spark, &[property]).unwrap_err();
             assert!(error.to_string().contains(property.0), "{error}");
@@ -402,10 +342,8 @@ mod changes {
     #[test]
     fn a_taken_version_id_becomes_the_next_free_one() {
         for (wanted, given) in [(1, 2), (0, 2), (-4, 2), (2, 2), (8, 8)] {
-            let after = changed(
-                &view(&[]),
-                json!([add(version(wanted, 0, &[("spark", "SELECT 2")])), set_current(-1)]),
-            );
+            let after =
+                changed(&view(&[]), json!([add(version(wanted, 0, &[("spark", "SELECT 2")])), set_current(-1)]));
             assert_eq!(version_ids(&after), [1, given]);
             assert_eq!(after.current_version_id(), given);
             assert_eq!(document(&after)["versions"][1]["version-id"], given);
@@ -457,10 +395,7 @@ mod changes {
             json!([{"action": "set-properties", "updated": {"c": "3"}}, {"action": "remove-properties", "removed": ["a"]}]),
         ];
         for changes in cases {
-            assert_eq!(
-                document(&changed(&base, changes))["properties"],
-                json!({"b": "2", "c": "3"})
-            );
+            assert_eq!(document(&changed(&base, changes))["properties"], json!({"b": "2", "c": "3"}));
         }
     }
 
@@ -487,55 +422,24 @@ mod changes {
 
     #[test]
     fn a_change_that_breaks_a_rule_is_refused() {
-        let twice = version(
-            2,
-            0,
-            &[("trino", "SELECT 1"), ("Trino", "SELECT 2"), ("spark", "SELECT 2")],
-        );
+        let twice = version(2, 0, &[("trino", "SELECT 1"), ("Trino", "SELECT 2"), ("spark", "SELECT 2")]);
         let cases = [
-            (
-                json!({"action": "assign-uuid", "uuid": Uuid::nil()}),
-                "Cannot reassign uuid",
-            ),
-            (
-                json!({"action": "upgrade-format-version", "format-version": 0}),
-                "Cannot downgrade v1 view to v0",
-            ),
-            (
-                json!({"action": "upgrade-format-version", "format-version": 2}),
-                "Unsupported format version: 2",
-            ),
-            (
-                json!({"action": "add-schema", "schema": {"type": "struct"}}),
-                "'fields' is missing",
-            ),
-            (
-                json!({"action": "set-location", "location": ""}),
-                "location must not be empty",
-            ),
-            (
-                add(version(2, -1, &[("spark", "SELECT 2")])),
-                "Cannot set last added schema",
-            ),
-            (
-                add(version(2, 5, &[("spark", "SELECT 2")])),
-                "Cannot add version with unknown schema: 5",
-            ),
+            (json!({"action": "assign-uuid", "uuid": Uuid::nil()}), "Cannot reassign uuid"),
+            (json!({"action": "upgrade-format-version", "format-version": 0}), "Cannot downgrade v1 view to v0"),
+            (json!({"action": "upgrade-format-version", "format-version": 2}), "Unsupported format version: 2"),
+            (json!({"action": "add-schema", "schema": {"type": "struct"}}), "'fields' is missing"),
+            (json!({"action": "set-location", "location": ""}), "location must not be empty"),
+            (add(version(2, -1, &[("spark", "SELECT 2")])), "Cannot set last added schema"),
+            (add(version(2, 5, &[("spark", "SELECT 2")])), "Cannot add version with unknown schema: 5"),
             (add(version(2, 0, &[])), "at least one query"),
-            (
-                add(twice),
-                "Invalid view version: Cannot add multiple queries for dialect trino",
-            ),
+            (add(twice), "Invalid view version: Cannot add multiple queries for dialect trino"),
             (set_current(-1), "Cannot set last version id"),
             (set_current(4), "Cannot set current version to unknown version: 4"),
             (
                 set_properties(json!({"version.history.num-entries": "-1"})),
                 "version.history.num-entries must be positive",
             ),
-            (
-                set_properties(json!({"write.metadata.compression-codec": "zstd"})),
-                "must be 'gzip' or 'none'",
-            ),
+            (set_properties(json!({"write.metadata.compression-codec": "zstd"})), "must be 'gzip' or 'none'"),
         ];
         for (change, message) in cases {
             let refused = refusal(&view(&[]), json!([change]));
@@ -546,21 +450,12 @@ mod changes {
     #[test]
     fn an_update_that_cannot_be_read_is_refused_by_name() {
         let cases = [
-            (
-                json!({"action": "add-snapshot"}),
-                "action 'add-snapshot' is not known for views",
-            ),
+            (json!({"action": "add-snapshot"}), "action 'add-snapshot' is not known for views"),
             (json!({"location": "s3://b"}), "'action' is missing"),
             (json!({"action": "set-location"}), "'location' is missing"),
             (json!({"action": "set-properties"}), "'updates' is missing"),
-            (
-                json!({"action": "set-properties", "updates": {"a": null}}),
-                "'updates': invalid type: null",
-            ),
-            (
-                json!({"action": "set-current-view-version", "view-version-id": "1"}),
-                "'view-version-id': invalid type",
-            ),
+            (json!({"action": "set-properties", "updates": {"a": null}}), "'updates': invalid type: null"),
+            (json!({"action": "set-current-view-version", "view-version-id": "1"}), "'view-version-id': invalid type"),
         ];
         for (update, message) in cases {
             let error = serde_json::from_str::<ViewUpdate>(&update.to_string()).unwrap_err();
@@ -585,10 +480,7 @@ mod dialects {
     fn a_replace_that_loses_a_dialect_is_refused() {
         let spark_only = add(version(2, 0, &[("spark", "SELECT 2")]));
         let refused = refusal(&bilingual(&[]), json!([spark_only, set_current(-1)]));
-        assert!(
-            refused.starts_with("Cannot replace view due to loss of view dialects: trino;"),
-            "{refused}"
-        );
+        assert!(refused.starts_with("Cannot replace view due to loss of view dialects: trino;"), "{refused}");
         assert!(refused.contains(ALLOWED));
     }
 
@@ -596,25 +488,15 @@ mod dialects {
     fn a_replace_may_lose_a_dialect_where_the_property_allows_it() {
         let spark_only = add(version(2, 0, &[("spark", "SELECT 2")]));
         let replace = json!([spark_only, set_current(-1)]);
-        assert_eq!(
-            changed(&bilingual(&[(ALLOWED, "TRUE")]), replace.clone()).current_version_id(),
-            2
-        );
+        assert_eq!(changed(&bilingual(&[(ALLOWED, "TRUE")]), replace.clone()).current_version_id(), 2);
         let allowing = json!([set_properties(json!({ALLOWED: "true"})), spark_only, set_current(-1)]);
         assert_eq!(changed(&bilingual(&[]), allowing).current_version_id(), 2);
     }
 
     #[test]
     fn dialects_are_compared_without_case_and_more_of_them_are_welcome() {
-        let three = add(version(
-            2,
-            0,
-            &[("SPARK", "SELECT 2"), ("TRINO", "SELECT 2"), ("flink", "SELECT 2")],
-        ));
-        assert_eq!(
-            changed(&bilingual(&[]), json!([three, set_current(-1)])).current_version_id(),
-            2
-        );
+        let three = add(version(2, 0, &[("SPARK", "SELECT 2"), ("TRINO", "SELECT 2"), ("flink", "SELECT 2")]));
+        assert_eq!(changed(&bilingual(&[]), json!([three, set_current(-1)])).current_version_id(), 2);
     }
 
     #[test]
@@ -722,10 +604,7 @@ mod file_names {
         ];
         for (previous, number) in cases {
             let name = next_metadata_location(&view(&[]), previous, Uuid::nil());
-            assert_eq!(
-                name,
-                format!("s3://b/v/metadata/{number}-{}.gz.metadata.json", Uuid::nil())
-            );
+            assert_eq!(name, format!("s3://b/v/metadata/{number}-{}.gz.metadata.json", Uuid::nil()));
         }
     }
 

@@ -31,34 +31,18 @@ impl ViewUpdate {
         let update = RawObject::from_raw("view update", json)?;
         let action: String = update.get("action")?;
         Ok(match action.to_ascii_lowercase().as_str() {
-            "assign-uuid" => Self::AssignUuid {
-                uuid: update.get("uuid")?,
-            },
-            "upgrade-format-version" => Self::UpgradeFormatVersion {
-                format_version: update.get("format-version")?,
-            },
-            "add-schema" => Self::AddSchema {
-                schema: update.get("schema")?,
-            },
-            "set-location" => Self::SetLocation {
-                location: update.get("location")?,
-            },
-            "set-properties" => Self::SetProperties {
-                updates: update.get_aliased("updates", "updated")?,
-            },
-            "remove-properties" => Self::RemoveProperties {
-                removals: update.get_aliased("removals", "removed")?,
-            },
-            "add-view-version" => Self::AddViewVersion {
-                view_version: update.get("view-version")?,
-            },
-            "set-current-view-version" => Self::SetCurrentViewVersion {
-                view_version_id: update.get("view-version-id")?,
-            },
+            "assign-uuid" => Self::AssignUuid { uuid: update.get("uuid")? },
+            "upgrade-format-version" => Self::UpgradeFormatVersion { format_version: update.get("format-version")? },
+            "add-schema" => Self::AddSchema { schema: update.get("schema")? },
+            "set-location" => Self::SetLocation { location: update.get("location")? },
+            "set-properties" => Self::SetProperties { updates: update.get_aliased("updates", "updated")? },
+            "remove-properties" => Self::RemoveProperties { removals: update.get_aliased("removals", "removed")? },
+            "add-view-version" => Self::AddViewVersion { view_version: update.get("view-version")? },
+            "set-current-view-version" => {
+                Self::SetCurrentViewVersion { view_version_id: update.get("view-version-id")? }
+            }
             _ => {
-                return Err(Error::invalid(format!(
-                    "view update: action '{action}' is not known for views"
-                )));
+                return Err(Error::invalid(format!("view update: action '{action}' is not known for views")));
             }
         })
     }
@@ -82,12 +66,8 @@ impl ViewRequirement {
         let requirement = RawObject::from_raw("view requirement", json)?;
         let kind: String = requirement.get("type")?;
         match kind.to_ascii_lowercase().as_str() {
-            "assert-view-uuid" => Ok(Self::AssertViewUuid {
-                uuid: requirement.get("uuid")?,
-            }),
-            _ => Err(Error::invalid(format!(
-                "view requirement: type '{kind}' is not known for views"
-            ))),
+            "assert-view-uuid" => Ok(Self::AssertViewUuid { uuid: requirement.get("uuid")? }),
+            _ => Err(Error::invalid(format!("view requirement: type '{kind}' is not known for views"))),
         }
     }
 
@@ -98,9 +78,7 @@ impl ViewRequirement {
         if uuid.eq_ignore_ascii_case(&actual) {
             return Ok(());
         }
-        Err(Error::conflict(format!(
-            "Requirement failed: view UUID does not match: expected {actual} != {uuid}"
-        )))
+        Err(Error::conflict(format!("Requirement failed: view UUID does not match: expected {actual} != {uuid}")))
     }
 }
 

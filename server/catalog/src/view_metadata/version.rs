@@ -47,11 +47,7 @@ impl ViewVersion {
         let given: Vec<Box<RawValue>> = version.get("representations")?;
         let normal: Vec<_> = given.iter().map(|raw| in_lower_case(raw)).collect::<Result<_>>()?;
         if normal.iter().any(Option::is_some) {
-            let all: Vec<_> = normal
-                .into_iter()
-                .zip(given)
-                .map(|(new, old)| new.unwrap_or(old))
-                .collect();
+            let all: Vec<_> = normal.into_iter().zip(given).map(|(new, old)| new.unwrap_or(old)).collect();
             version.set_raw("representations", &all);
         }
         Ok(version)
@@ -66,15 +62,10 @@ impl ViewVersion {
         version.get::<Option<String>>("default-catalog")?;
         version.get::<Vec<String>>("default-namespace")?;
         let representations: Vec<Box<RawValue>> = version.get("representations")?;
-        let representations: Vec<Representation> = representations
-            .iter()
-            .map(|raw| Representation::read(&representation(raw)?))
-            .collect::<Result<_>>()?;
+        let representations: Vec<Representation> =
+            representations.iter().map(|raw| Representation::read(&representation(raw)?)).collect::<Result<_>>()?;
         let unknown = representations.iter().find(|representation| !representation.is_sql());
-        let dialects = representations
-            .iter()
-            .map(Representation::sql_dialect)
-            .collect::<Result<Vec<_>>>()?;
+        let dialects = representations.iter().map(Representation::sql_dialect).collect::<Result<Vec<_>>>()?;
         Ok(Self {
             id: version.get("version-id")?,
             schema_id: version.get("schema-id")?,
@@ -92,11 +83,7 @@ impl ViewVersion {
     }
 
     pub fn memory_bytes(&self) -> usize {
-        let dialects: usize = self
-            .dialects
-            .iter()
-            .map(|dialect| dialect.len() + size_of::<String>())
-            .sum();
+        let dialects: usize = self.dialects.iter().map(|dialect| dialect.len() + size_of::<String>()).sum();
         size_of::<Self>() + self.raw.get().len() + dialects
     }
 
@@ -118,9 +105,7 @@ impl ViewVersion {
     /// Checks what a version must hold to be added: something to read, and one query at most for each dialect.
     pub fn check_representations(&self) -> Result<()> {
         if self.representations == 0 {
-            return Err(Error::invalid(format!(
-                "{WHAT}: 'representations' must hold at least one query"
-            )));
+            return Err(Error::invalid(format!("{WHAT}: 'representations' must hold at least one query")));
         }
         if let Some(kind) = &self.unknown_kind {
             return Err(Error::invalid(format!(
@@ -139,12 +124,8 @@ impl ViewVersion {
 
     /// The dialects that this version has SQL for and `next` has not.
     pub fn dialects_missing_from<'a>(&'a self, next: &ViewVersion) -> Vec<&'a str> {
-        let missing: BTreeSet<&str> = self
-            .dialects
-            .iter()
-            .filter(|dialect| !next.dialects.contains(dialect))
-            .map(String::as_str)
-            .collect();
+        let missing: BTreeSet<&str> =
+            self.dialects.iter().filter(|dialect| !next.dialects.contains(dialect)).map(String::as_str).collect();
         missing.into_iter().collect()
     }
 }
@@ -167,11 +148,7 @@ fn in_lower_case(raw: &RawValue) -> Result<Option<Box<RawValue>>> {
 
 impl Representation {
     fn read(object: &RawObject) -> Result<Self> {
-        Ok(Self {
-            kind: object.get("type")?,
-            sql: object.get("sql")?,
-            dialect: object.get("dialect")?,
-        })
+        Ok(Self { kind: object.get("type")?, sql: object.get("sql")?, dialect: object.get("dialect")? })
     }
 
     fn is_sql(&self) -> bool {
@@ -185,9 +162,7 @@ impl Representation {
         }
         match (&self.sql, &self.dialect) {
             (Some(_), Some(dialect)) => Ok(Some(dialect.to_lowercase())),
-            _ => Err(Error::invalid(format!(
-                "{WHAT}: a representation of type 'sql' needs 'sql' and 'dialect'"
-            ))),
+            _ => Err(Error::invalid(format!("{WHAT}: a representation of type 'sql' needs 'sql' and 'dialect'"))),
         }
     }
 }
@@ -202,19 +177,13 @@ pub(super) struct LogEntry {
 impl LogEntry {
     pub fn new(version_id: i32, timestamp_ms: i64) -> Self {
         let entry = BTreeMap::from([("timestamp-ms", timestamp_ms), ("version-id", i64::from(version_id))]);
-        Self {
-            version_id,
-            raw: to_raw_value(&entry).expect("numbers always encode"),
-        }
+        Self { version_id, raw: to_raw_value(&entry).expect("numbers always encode") }
     }
 
     pub fn parse(raw: &RawValue) -> Result<Self> {
         let entry = RawObject::from_raw("version-log entry", raw)?;
         entry.get::<i64>("timestamp-ms")?;
-        Ok(Self {
-            version_id: entry.get("version-id")?,
-            raw: raw.to_owned(),
-        })
+        Ok(Self { version_id: entry.get("version-id")?, raw: raw.to_owned() })
     }
 
     pub fn raw(&self) -> &RawValue {

@@ -33,10 +33,7 @@ impl<'a> Commit<'a> {
             last_sequence_number: base.last_sequence_number(),
             next_row_id: base.next_row_id().unwrap_or(0),
         };
-        seeds
-            .iter()
-            .map(|(kind, a, b)| commit.update(*kind, i64::from(*a), i64::from(*b)))
-            .collect()
+        seeds.iter().map(|(kind, a, b)| commit.update(*kind, i64::from(*a), i64::from(*b))).collect()
     }
 
     fn update(&mut self, kind: u8, a: i64, b: i64) -> Value {
@@ -158,11 +155,7 @@ fn spec(a: i64, b: i64) -> Value {
         json!({"source-id": 4, "name": "n", "transform": "identity"}),
         json!({"source-id": 1, "name": "id_trunc", "transform": "truncate[10]"}),
     ];
-    let chosen = choices
-        .iter()
-        .enumerate()
-        .filter(|(at, _)| a & (1 << at) != 0)
-        .map(|(_, field)| field.clone());
+    let chosen = choices.iter().enumerate().filter(|(at, _)| a & (1 << at) != 0).map(|(_, field)| field.clone());
     json!({"spec-id": b % 4, "fields": chosen.collect::<Vec<_>>()})
 }
 
@@ -171,11 +164,7 @@ fn sort_order(a: i64, b: i64) -> Value {
         json!({"source-id": source, "transform": "identity", "direction": pick(&["asc", "desc"], b),
         "null-order": "nulls-first"})
     };
-    let sources = [1, 2, 4]
-        .into_iter()
-        .enumerate()
-        .filter(|(at, _)| a & (1 << at) != 0)
-        .map(|(_, id)| field(id));
+    let sources = [1, 2, 4].into_iter().enumerate().filter(|(at, _)| a & (1 << at) != 0).map(|(_, id)| field(id));
     let fields: Vec<Value> = sources.collect();
     json!({"order-id": if fields.is_empty() { 0 } else { 1 + b % 4 }, "fields": fields})
 }

@@ -29,11 +29,7 @@ impl FromRequestParts<Api> for IfNoneMatch {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _api: &Api) -> Result<Self, ApiError> {
-        let sent = parts
-            .headers
-            .get_all(header::IF_NONE_MATCH)
-            .iter()
-            .filter_map(|value| value.to_str().ok());
+        let sent = parts.headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
         Ok(sent.fold(Self::default(), Self::and))
     }
 }
@@ -62,9 +58,7 @@ impl IfNoneMatch {
 /// Some clients send a tag back without its quotes, and proxies make strong ones weak.
 fn bare(tag: &str) -> &str {
     let tag = tag.strip_prefix("W/").unwrap_or(tag);
-    tag.strip_prefix('"')
-        .and_then(|tag| tag.strip_suffix('"'))
-        .unwrap_or(tag)
+    tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).unwrap_or(tag)
 }
 
 fn not_modified(etag: &str) -> Response {
@@ -89,19 +83,10 @@ struct Chunks(VecDeque<Bytes>);
 
 impl Chunks {
     fn around(loaded: Loaded) -> Self {
-        let Loaded {
-            metadata_location,
-            metadata,
-            config,
-            ..
-        } = loaded;
-        let location = metadata_location.map_or_else(String::new, |location| {
-            format!("\"metadata-location\":{},", json(&location))
-        });
-        let (before, after) = (
-            format!("{{{location}\"metadata\":"),
-            format!(",\"config\":{}}}", json(&config)),
-        );
+        let Loaded { metadata_location, metadata, config, .. } = loaded;
+        let location = metadata_location
+            .map_or_else(String::new, |location| format!("\"metadata-location\":{},", json(&location)));
+        let (before, after) = (format!("{{{location}\"metadata\":"), format!(",\"config\":{}}}", json(&config)));
         Self([before.into(), metadata, after.into()].into())
     }
 }
@@ -174,10 +159,7 @@ mod tests {
     #[test]
     fn a_star_matches_whatever_there_is() {
         let star = IfNoneMatch::default().and("*");
-        assert_eq!(
-            star.answer(LoadOutcome::Loaded(loaded(None))).status(),
-            StatusCode::NOT_MODIFIED
-        );
+        assert_eq!(star.answer(LoadOutcome::Loaded(loaded(None))).status(), StatusCode::NOT_MODIFIED);
         let other = IfNoneMatch::default().and("\"x\"");
         assert_eq!(other.answer(LoadOutcome::Loaded(loaded(None))).status(), StatusCode::OK);
     }

@@ -20,29 +20,21 @@ const ANYWHERE: [(&str, &str); 5] = [
     ("400", "The request is malformed, or breaks a rule of the table format"),
     ("404", "Something that the path names does not exist"),
     ("429", "Too many requests are under way; nothing was done"),
-    (
-        "500",
-        "A fault of the server; of a change it is not known whether it was applied",
-    ),
+    ("500", "A fault of the server; of a change it is not known whether it was applied"),
     ("503", "The server cannot answer now; nothing was changed"),
 ];
 
-/// What an operation with a body may answer besides.
-const WITH_BODY: [(&str, &str); 2] = [
-    ("408", "The body did not arrive in time"),
-    ("413", "The body is larger than this operation takes"),
-];
+/// What an operation may answer besides that waits for a body, if only to pass over it.
+const WITH_BODY: [(&str, &str); 2] =
+    [("408", "The body did not arrive in time"), ("413", "The body is larger than this operation takes")];
+
+/// What an operation may answer besides that reads its body.
+const OF_CONTENT: [(&str, &str); 1] = [("415", "The body has a Content-Encoding other than gzip")];
 
 /// What a change may answer besides.
 const OF_CHANGES: [(&str, &str); 2] = [
-    (
-        "409",
-        "The change does not fit the state of the catalog; nothing was changed",
-    ),
-    (
-        "422",
-        "The Idempotency-Key was used for another request, or the request contradicts itself",
-    ),
+    ("409", "The change does not fit the state of the catalog; nothing was changed"),
+    ("422", "The Idempotency-Key was used for another request, or the request contradicts itself"),
 ];
 
 /// One operation of a document.
@@ -55,17 +47,11 @@ pub struct Listed<'a> {
 /// The document before any operation.
 pub fn head() -> OpenApi {
     let license = License::new("Apache-2.0");
-    let info = InfoBuilder::new()
-        .title(TITLE)
-        .version(env!("CARGO_PKG_VERSION"))
-        .description(Some(ABOUT));
+    let info = InfoBuilder::new().title(TITLE).version(env!("CARGO_PKG_VERSION")).description(Some(ABOUT));
     let mut head = OpenApiBuilder::new().info(info.license(Some(license)).build()).build();
     let schemas = &mut head.components.get_or_insert_with(Components::new).schemas;
     schemas.insert(ErrorModel::name().into_owned(), ErrorModel::schema());
-    schemas.insert(
-        IcebergErrorResponse::name().into_owned(),
-        IcebergErrorResponse::schema(),
-    );
+    schemas.insert(IcebergErrorResponse::name().into_owned(), IcebergErrorResponse::schema());
     head
 }
 
@@ -84,26 +70,15 @@ pub fn document() -> OpenApi {
 
 /// The whole document as it is served, and kept in `openapi/frazil.yaml`.
 pub fn yaml() -> String {
-    document()
-        .to_yaml()
-        .expect("the document has no key that YAML cannot write")
+    document().to_yaml().expect("the document has no key that YAML cannot write")
 }
 
 /// The operations in the order of their paths.
 pub fn operations(document: &OpenApi) -> impl Iterator<Item = Listed<'_>> {
     document.paths.paths.iter().flat_map(|(path, item)| {
-        let methods = [
-            ("GET", &item.get),
-            ("HEAD", &item.head),
-            ("POST", &item.post),
-            ("DELETE", &item.delete),
-        ];
+        let methods = [("GET", &item.get), ("HEAD", &item.head), ("POST", &item.post), ("DELETE", &item.delete)];
         methods.into_iter().filter_map(move |(method, operation)| {
-            operation.as_ref().map(|operation| Listed {
-                method,
-                path,
-                operation,
-            })
+            operation.as_ref().map(|operation| Listed { method, path, operation })
         })
     })
 }
@@ -129,13 +104,13 @@ fn complete(method: &str, path: &str, operation: &mut Operation) {
     if changes {
         parameters.push(idempotency_key());
     }
-    operation
-        .parameters
-        .get_or_insert_default()
-        .extend(parameters.into_iter().map(RefOr::T));
+    operation.parameters.get_or_insert_default().extend(parameters.into_iter().map(RefOr::T));
     let mut answers = ANYWHERE.to_vec();
     if changes {
         answers.extend(WITH_BODY.into_iter().chain(OF_CHANGES));
+    }
+    if operation.request_body.is_some() {
+        answers.extend(OF_CONTENT);
     }
     for (status, why) in answers {
         let told = operation.responses.responses.entry(status.to_owned());
@@ -153,35 +128,30 @@ fn complete_response(method: &str, status: &str, response: &mut Response) {
     let failed = status.starts_with('4') || status.starts_with('5');
     if failed && method != "HEAD" {
         let schema = Ref::from_schema_name(IcebergErrorResponse::name());
-        response.content.insert(
-            "application/json".to_owned(),
-            ContentBuilder::new().schema(Some(schema)).build().into(),
-        );
+        response
+            .content
+            .insert("application/json".to_owned(), ContentBuilder::new().schema(Some(schema)).build().into());
     }
     if matches!(status, "429" | "503") {
         let seconds = ObjectBuilder::new().schema_type(Type::Integer).build();
-        let header = HeaderBuilder::new()
-            .schema(Some(seconds))
-            .description(Some("When to come back, in seconds"))
-            .build();
+        let header =
+            HeaderBuilder::new().schema(Some(seconds)).description(Some("When to come back, in seconds")).build();
         response.headers.insert("Retry-After".to_owned(), header.into());
     }
 }
 
 fn path_parameters(path: &str) -> impl Iterator<Item = Parameter> + use<'_> {
-    path.split('/')
-        .filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
-        .map(|name| {
-            let about = match name {
-                "prefix" => "The name of the warehouse",
-                "namespace" => "The levels of the namespace, each percent-encoded, with %1F between them",
-                "table" => "The name of the table, percent-encoded",
-                "view" => "The name of the view, percent-encoded",
-                "function" => "The name of the function, percent-encoded",
-                _ => "A name, percent-encoded",
-            };
-            string_parameter(name, ParameterIn::Path, Required::True, about)
-        })
+    path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}')).map(|name| {
+        let about = match name {
+            "prefix" => "The name of the warehouse",
+            "namespace" => "The levels of the namespace, each percent-encoded, with %1F between them",
+            "table" => "The name of the table, percent-encoded",
+            "view" => "The name of the view, percent-encoded",
+            "function" => "The name of the function, percent-encoded",
+            _ => "A name, percent-encoded",
+        };
+        string_parameter(name, ParameterIn::Path, Required::True, about)
+    })
 }
 
 fn idempotency_key() -> Parameter {
@@ -223,17 +193,9 @@ mod tests {
     #[test]
     fn every_operation_tells_every_failure_it_can_meet() {
         let document = document();
-        for Listed {
-            method,
-            path,
-            operation,
-        } in operations(&document)
-        {
+        for Listed { method, path, operation } in operations(&document) {
             for status in ["400", "404", "429", "500", "503"] {
-                assert!(
-                    operation.responses.responses.contains_key(status),
-                    "{method} {path} {status}"
-                );
+                assert!(operation.responses.responses.contains_key(status), "{method} {path} {status}");
             }
         }
     }
@@ -242,12 +204,7 @@ mod tests {
     fn every_name_of_a_path_is_a_parameter() {
         let document = document();
         let all = operations(&document).filter(|listed| listed.path.contains("{namespace}"));
-        for Listed {
-            method,
-            path,
-            operation,
-        } in all
-        {
+        for Listed { method, path, operation } in all {
             let named = |name: &str| {
                 let is_it =
                     |parameter: &RefOr<Parameter>| matches!(parameter, RefOr::T(parameter) if parameter.name == name);

@@ -38,30 +38,21 @@ fn request_id(request: &Request) -> Arc<str> {
     let told = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok());
     let fits =
         |id: &&str| !id.is_empty() && id.len() <= REQUEST_ID_MAX_BYTES && id.bytes().all(|b| b.is_ascii_graphic());
-    told.filter(fits)
-        .map_or_else(|| uuid::Uuid::now_v7().to_string().into(), Arc::from)
+    told.filter(fits).map_or_else(|| uuid::Uuid::now_v7().to_string().into(), Arc::from)
 }
 
 /// One span and one set of measures per request, named by the route and never by the path that was asked for.
 pub async fn observe(request: Request, next: Next) -> Response {
     let (method, began) = (request.method().clone(), Instant::now());
-    let route = request
-        .extensions()
-        .get::<MatchedPath>()
-        .map_or("unmatched".into(), |path| Arc::<str>::from(path.as_str()));
+    let route =
+        request.extensions().get::<MatchedPath>().map_or("unmatched".into(), |path| Arc::<str>::from(path.as_str()));
     let id = request.extensions().get::<RequestId>().map_or("", |id| &id.0);
     let span = tracing::info_span!("request", %method, %route, id, status = field::Empty);
     telemetry::continue_trace(&span, request.headers());
     let response = next.run(request).instrument(span.clone()).await;
     span.record("status", response.status().as_u16());
     let latency = began.elapsed();
-    span.in_scope(|| {
-        tracing::info!(
-            status = response.status().as_u16(),
-            latency_ms = latency.as_millis(),
-            "answered"
-        )
-    });
+    span.in_scope(|| tracing::info!(status = response.status().as_u16(), latency_ms = latency.as_millis(), "answered"));
     telemetry::count_request(&method, &route, response.status(), latency);
     response
 }
@@ -69,10 +60,7 @@ pub async fn observe(request: Request, next: Next) -> Response {
 /// Turns a failure into Iceberg's error shape and logs its causes; an answer to HEAD stays without a body.
 pub async fn answer_failures(request: Request, next: Next) -> Response {
     let head = request.method() == Method::HEAD;
-    let id = request
-        .extensions()
-        .get::<RequestId>()
-        .map_or_else(|| "".into(), |id| id.0.clone());
+    let id = request.extensions().get::<RequestId>().map_or_else(|| "".into(), |id| id.0.clone());
     let mut response = next.run(request).await;
     if let Some(Failure(failure)) = response.extensions_mut().remove::<Failure>() {
         log(&failure);
@@ -108,10 +96,8 @@ pub async fn shed_load(State(places): State<Arc<Semaphore>>, request: Request, n
         Ok(_place) => next.run(request).await,
         Err(_) => {
             telemetry::count_shed();
-            let error = Error::new(
-                Kind::Overloaded,
-                "too many requests are under way: come back after Retry-After seconds",
-            );
+            let error =
+                Error::new(Kind::Overloaded, "too many requests are under way: come back after Retry-After seconds");
             ApiError::from(error).into_response()
         }
     }

@@ -10,6 +10,8 @@ use catalog::error::{Error, Kind};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::api::encoding;
+
 /// When a client that was turned away may come back, in seconds.
 const RETRY_AFTER_SECS: u16 = 1;
 
@@ -21,6 +23,7 @@ enum Problem {
     MethodNotAllowed,
     BodyTooSlow,
     BodyTooLarge,
+    UnknownEncoding,
 }
 
 /// A failed request on its way out. The edge gives it its body, see [`crate::api::edge`].
@@ -47,10 +50,7 @@ impl ApiError {
     }
 
     pub fn body_too_slow(limit_ms: u64) -> Self {
-        Self::http(
-            Problem::BodyTooSlow,
-            format!("the body did not arrive within {limit_ms} ms"),
-        )
+        Self::http(Problem::BodyTooSlow, format!("the body did not arrive within {limit_ms} ms"))
     }
 
     pub fn body_too_large(limit_bytes: usize) -> Self {
@@ -58,11 +58,13 @@ impl ApiError {
         Self::http(Problem::BodyTooLarge, message)
     }
 
+    pub fn unknown_encoding(named: &str) -> Self {
+        let message = format!("Content-Encoding '{named}' is not known here: send the body as gzip, or as it is");
+        Self::http(Problem::UnknownEncoding, message)
+    }
+
     fn http(problem: Problem, message: String) -> Self {
-        Self {
-            problem,
-            error: Error::invalid(message),
-        }
+        Self { problem, error: Error::invalid(message) }
     }
 
     pub fn status(&self) -> StatusCode {
@@ -77,13 +79,7 @@ impl ApiError {
             (_, true) => format!("{} (request {request_id})", self.error.message()),
             (_, false) => self.error.message().to_owned(),
         };
-        IcebergErrorResponse {
-            error: ErrorModel {
-                message,
-                r#type: exception,
-                code: status.as_u16(),
-            },
-        }
+        IcebergErrorResponse { error: ErrorModel { message, r#type: exception, code: status.as_u16() } }
     }
 
     /// The message with all its causes, for the log.
@@ -121,24 +117,19 @@ impl ApiError {
             Problem::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowedException"),
             Problem::BodyTooSlow => (StatusCode::REQUEST_TIMEOUT, "RequestTimeoutException"),
             Problem::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "PayloadTooLargeException"),
+            Problem::UnknownEncoding => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaTypeException"),
         }
     }
 
     /// Only these are safe to send again; without the header Java takes a 503 for an unknown outcome.
     fn may_be_resent(&self) -> bool {
-        matches!(
-            self.status(),
-            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
-        )
+        matches!(self.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
     }
 }
 
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
-        Self {
-            problem: Problem::Catalog(error.kind()),
-            error,
-        }
+        Self { problem: Problem::Catalog(error.kind()), error }
     }
 }
 
@@ -146,9 +137,10 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = self.status().into_response();
         if self.may_be_resent() {
-            response
-                .headers_mut()
-                .insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECS));
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECS));
+        }
+        if self.problem == Problem::UnknownEncoding {
+            response.headers_mut().insert(header::ACCEPT_ENCODING, encoding::TAKEN);
         }
         response.extensions_mut().insert(Failure(Arc::new(self)));
         response
@@ -218,9 +210,6 @@ mod tests {
     #[test]
     fn an_unknown_outcome_is_never_a_refusal() {
         assert_eq!(of(Kind::StateUnknown).status(), StatusCode::INTERNAL_SERVER_ERROR);
-        assert_eq!(
-            of(Kind::StateUnknown).body("r").error.r#type,
-            "CommitStateUnknownException"
-        );
+        assert_eq!(of(Kind::StateUnknown).body("r").error.r#type, "CommitStateUnknownException");
     }
 }

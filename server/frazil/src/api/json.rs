@@ -1,11 +1,50 @@
 //! Reads a JSON body; a fault is told with the path of the field it was found at.
 
+use std::fmt;
+use std::marker::PhantomData;
+
 use catalog::error::{Error, Result};
-use serde::de::DeserializeOwned;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 
 /// The value in `text`, or a refusal that names the field.
 pub fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T> {
     serde_json::from_slice(text).map_err(|error| refusal(text, &error))
+}
+
+/// Refuses a body that is no object: an array would be read as the fields of a struct in their order.
+/// Of an empty body the parser tells.
+pub fn check_object(text: &[u8]) -> Result<()> {
+    match text.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r')) {
+        Some(b'{') | None => Ok(()),
+        Some(_) => Err(Error::invalid("the body must be a JSON object")),
+    }
+}
+
+/// Refuses a body that is nested deeper than other readers of JSON bear, wherever in it that is.
+pub fn check_nesting(text: &[u8]) -> Result<()> {
+    let text = std::str::from_utf8(text)
+        .map_err(|error| Error::invalid("the body must be JSON in UTF-8").with_source(error))?;
+    catalog::metadata::check_nesting(text)
+}
+
+/// Reads a struct within a body from an object only, for `deserialize_with`.
+pub fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    struct Only<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Only<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(map))
+        }
+    }
+
+    deserializer.deserialize_map(Only(PhantomData))
 }
 
 fn refusal(text: &[u8], error: &serde_json::Error) -> Error {
@@ -13,18 +52,13 @@ fn refusal(text: &[u8], error: &serde_json::Error) -> Error {
         path if path.is_empty() => "the body".to_owned(),
         path => format!("'{path}'"),
     };
-    Error::invalid(format!(
-        "the body is not what this operation takes, at {place}: {error}"
-    ))
+    Error::invalid(format!("the body is not what this operation takes, at {place}: {error}"))
 }
 
 /// Where serde_json stopped, in bytes; its lines and columns count from one.
 fn offset(text: &[u8], line: usize, column: usize) -> usize {
-    let begin = text
-        .split_inclusive(|byte| *byte == b'\n')
-        .take(line.saturating_sub(1))
-        .map(<[u8]>::len)
-        .sum::<usize>();
+    let begin =
+        text.split_inclusive(|byte| *byte == b'\n').take(line.saturating_sub(1)).map(<[u8]>::len).sum::<usize>();
     (begin + column).min(text.len())
 }
 
@@ -114,6 +148,13 @@ mod tests {
 
     #[derive(Debug, Deserialize)]
     #[expect(dead_code, reason = "only whether it can be read is asked")]
+    struct Holder {
+        #[serde(deserialize_with = "object")]
+        named: Name,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "only whether it can be read is asked")]
     struct Name {
         name: String,
     }
@@ -133,15 +174,27 @@ mod tests {
     #[test]
     fn a_missing_field_is_told_with_the_path_of_its_object() {
         let text = message(r#"{"names": [{"name": "a"}, {"title": "b"}]}"#);
-        assert!(
-            text.contains("at 'names[1]'") && text.contains("missing field `name`"),
-            "{text}"
-        );
+        assert!(text.contains("at 'names[1]'") && text.contains("missing field `name`"), "{text}");
         let text = message("{}");
-        assert!(
-            text.contains("at the body") && text.contains("missing field `names`"),
-            "{text}"
-        );
+        assert!(text.contains("at the body") && text.contains("missing field `names`"), "{text}");
+    }
+
+    #[test]
+    fn an_array_is_no_object_at_any_place() {
+        assert!(check_object(b" \r\n\t{}").is_ok());
+        assert!(check_object(b"").is_ok());
+        for text in ["[]", " [{}]", "7", "null", "\"{\""] {
+            assert!(check_object(text.as_bytes()).is_err(), "{text}");
+        }
+        assert!(parse::<Holder>(br#"{"named": {"name": "a"}}"#).is_ok());
+        let error = parse::<Holder>(br#"{"named": ["a"]}"#).unwrap_err();
+        assert!(error.message().contains("expected an object"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_field_of_an_object_within_is_told_with_its_path() {
+        let error = parse::<Holder>(br#"{"named": {"title": "a"}}"#).unwrap_err();
+        assert!(error.message().contains("at 'named'"), "{error}");
     }
 
     #[test]
@@ -152,13 +205,7 @@ mod tests {
 
     #[test]
     fn a_text_that_ends_early_is_told_where_it_ends() {
-        for text in [
-            "",
-            "{",
-            r#"{"names": [{"name": "a"#,
-            r#"{"names": [{"name": "a\"#,
-            "nul",
-        ] {
+        for text in ["", "{", r#"{"names": [{"name": "a"#, r#"{"names": [{"name": "a\"#, "nul"] {
             assert!(message(text).contains("not what this operation takes"), "{text}");
         }
     }

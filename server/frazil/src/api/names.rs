@@ -41,10 +41,7 @@ pub fn decode(raw: &str, reading: Reading) -> Result<String> {
 
 /// A namespace out of its encoded form: its levels are told apart first and decoded after.
 pub fn decode_namespace(raw: &str, reading: Reading) -> Result<NamespaceIdent> {
-    let levels = split_levels(raw)
-        .into_iter()
-        .map(|level| decode(level, reading))
-        .collect::<Result<_>>()?;
+    let levels = split_levels(raw).into_iter().map(|level| decode(level, reading)).collect::<Result<_>>()?;
     NamespaceIdent::new(levels)
 }
 
@@ -60,10 +57,7 @@ fn split_levels(raw: &str) -> Vec<&str> {
 ///
 /// PyIceberg encodes the parts twice, so that a name which is not there is read once more.
 pub fn parents(query: &str) -> Result<Option<Vec<NamespaceIdent>>> {
-    let raw = query
-        .split('&')
-        .find_map(|pair| pair.strip_prefix("parent="))
-        .unwrap_or_default();
+    let raw = query.split('&').find_map(|pair| pair.strip_prefix("parent=")).unwrap_or_default();
     if raw.is_empty() {
         return Ok(None);
     }

@@ -54,10 +54,7 @@ struct Raw<'a> {
 impl<'a> Raw<'a> {
     fn of(parts: &'a Parts) -> Self {
         let route = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
-        Self {
-            route,
-            path: parts.uri.path(),
-        }
+        Self { route, path: parts.uri.path() }
     }
 
     /// The segment at the place of `{name}` in the route.
@@ -74,10 +71,7 @@ impl<'a> Raw<'a> {
 
     fn namespaces(&self) -> catalog::error::Result<Vec<NamespaceIdent>> {
         let namespace = self.part("namespace");
-        readings(&[namespace])
-            .iter()
-            .map(|reading| decode_namespace(namespace, *reading))
-            .collect()
+        readings(&[namespace]).iter().map(|reading| decode_namespace(namespace, *reading)).collect()
     }
 
     fn tabulars(&self, name: &str) -> catalog::error::Result<Vec<TableIdent>> {
@@ -99,23 +93,14 @@ struct LookUp<'a> {
 
 impl<'a> LookUp<'a> {
     async fn of(parts: &Parts, raw: &Raw<'_>, api: &'a Api) -> Result<Self> {
-        Ok(Self {
-            api,
-            ctx: context(parts, api),
-            warehouse: raw.warehouse(api).await?,
-        })
+        Ok(Self { api, ctx: context(parts, api), warehouse: raw.warehouse(api).await? })
     }
 
     /// The first name that exists, else the last one. What can be read in one way only is not looked up.
     async fn namespace(&self, mut meant: Vec<NamespaceIdent>) -> Result<NamespaceIdent> {
         let last = pop(&mut meant);
         for ident in meant {
-            let found = self
-                .api
-                .catalog
-                .namespaces
-                .get(&self.ctx, &self.warehouse, &ident)
-                .await;
+            let found = self.api.catalog.namespaces.get(&self.ctx, &self.warehouse, &ident).await;
             if exists(found, Kind::NoSuchNamespace)? {
                 return Ok(ident);
             }
@@ -175,10 +160,7 @@ impl FromRequestParts<Api> for AtNamespace {
         let raw = Raw::of(parts);
         let look_up = LookUp::of(parts, &raw, api).await?;
         let namespace = look_up.namespace(raw.namespaces()?).await?;
-        Ok(Self {
-            warehouse: look_up.warehouse,
-            namespace,
-        })
+        Ok(Self { warehouse: look_up.warehouse, namespace })
     }
 }
 
@@ -189,10 +171,7 @@ impl FromRequestParts<Api> for AtTable {
         let raw = Raw::of(parts);
         let look_up = LookUp::of(parts, &raw, api).await?;
         let ident = look_up.table(raw.tabulars("table")?).await?;
-        Ok(Self {
-            warehouse: look_up.warehouse,
-            ident,
-        })
+        Ok(Self { warehouse: look_up.warehouse, ident })
     }
 }
 
@@ -203,10 +182,7 @@ impl FromRequestParts<Api> for AtView {
         let raw = Raw::of(parts);
         let look_up = LookUp::of(parts, &raw, api).await?;
         let ident = look_up.view(raw.tabulars("view")?).await?;
-        Ok(Self {
-            warehouse: look_up.warehouse,
-            ident,
-        })
+        Ok(Self { warehouse: look_up.warehouse, ident })
     }
 }
 
@@ -216,11 +192,7 @@ impl FromRequestParts<Api> for AtFunction {
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
         let AtNamespace { warehouse, namespace } = AtNamespace::from_request_parts(parts, api).await?;
         let name = decode(Raw::of(parts).part("function"), Reading::Uri)?;
-        Ok(Self {
-            warehouse,
-            namespace,
-            name,
-        })
+        Ok(Self { warehouse, namespace, name })
     }
 }
 

@@ -17,9 +17,9 @@ use sha2::{Digest, Sha256};
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
-use crate::api::Api;
 use crate::api::edge::RequestId;
 use crate::api::error::{ApiError, Result};
+use crate::api::{Api, encoding, json};
 use crate::config::LimitsConfig;
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -52,6 +52,10 @@ pub enum BodySize {
 pub trait RequestBody: Sized {
     const SIZE: BodySize = BodySize::Plain;
 
+    /// Whether the body is read at all; what is passed over may be anything.
+    const IS_READ: bool = true;
+
+    /// Reads what is known to be a JSON object, or empty.
     fn read(body: &Bytes) -> catalog::error::Result<Self>;
 
     /// What to do where something else of the request is at fault: it is refused.
@@ -79,6 +83,8 @@ macro_rules! json_bodies {
 pub(crate) use json_bodies;
 
 impl RequestBody for NoBody {
+    const IS_READ: bool = false;
+
     fn read(_body: &Bytes) -> catalog::error::Result<Self> {
         Ok(Self)
     }
@@ -88,10 +94,7 @@ impl RequestBody for NoBody {
 pub fn context(parts: &Parts, api: &Api) -> RequestContext {
     RequestContext {
         principal: Principal::Anonymous,
-        request_id: parts
-            .extensions
-            .get::<RequestId>()
-            .map_or_else(String::new, |id| id.0.to_string()),
+        request_id: parts.extensions.get::<RequestId>().map_or_else(String::new, |id| id.0.to_string()),
         deadline: Instant::now() + Duration::from_millis(api.commit_deadline_ms()),
         clock: api.clock(),
         idempotency: None,
@@ -111,9 +114,7 @@ impl<T: DeserializeOwned> FromRequestParts<Api> for Query<T> {
 
     async fn from_request_parts(parts: &mut Parts, _api: &Api) -> Result<Self> {
         let query = axum::extract::Query::try_from_uri(&parts.uri);
-        query
-            .map(|query| Self(query.0))
-            .map_err(|rejection| Error::invalid(rejection.body_text()).into())
+        query.map(|query| Self(query.0)).map_err(|rejection| Error::invalid(rejection.body_text()).into())
     }
 }
 
@@ -122,20 +123,33 @@ impl<B: RequestBody> FromRequest<Api> for Mutation<B> {
 
     async fn from_request(request: Request, api: &Api) -> Result<Self> {
         let (parts, body) = request.into_parts();
+        if B::IS_READ {
+            encoding::check(&parts.extensions)?;
+        }
         let text = read_body(body, api.limits(), B::SIZE).await?;
-        let (mut ctx, mut body) = (context(&parts, api), B::read(&text)?);
+        let (mut ctx, mut body) = (context(&parts, api), read_object::<B>(&text)?);
         match key(&parts.headers) {
             Ok(None) => {}
             Ok(Some(key)) => {
-                ctx.idempotency = Some(IdempotencyKey {
-                    key,
-                    binding: binding(&parts, &ctx.principal, &text),
-                })
+                ctx.idempotency = Some(IdempotencyKey { key, binding: binding(&parts, &ctx.principal, &text) })
             }
             Err(fault) => body.refuse(fault)?,
         }
         Ok(Self { ctx, body })
     }
+}
+
+/// The body at the door: an object, and not too deep for those who will read it.
+fn read_object<B: RequestBody>(text: &Bytes) -> catalog::error::Result<B> {
+    if !B::IS_READ {
+        return B::read(text);
+    }
+    json::check_object(text)?;
+    let mut body = B::read(text)?;
+    if let Err(fault) = json::check_nesting(text) {
+        body.refuse(fault)?;
+    }
+    Ok(body)
 }
 
 /// The whole body, within its limit and in time.
@@ -147,14 +161,10 @@ async fn read_body(body: Body, limits: &LimitsConfig, size: BodySize) -> Result<
     let within = Duration::from_millis(limits.body_timeout_ms);
     let read = timeout(within, axum::body::to_bytes(body, limit_bytes)).await;
     let read = read.map_err(|_| ApiError::body_too_slow(limits.body_timeout_ms))?;
-    read.map_err(
-        |error| match error.source().is_some_and(<dyn StdError>::is::<LengthLimitError>) {
-            true => ApiError::body_too_large(limit_bytes),
-            false => Error::invalid("the body could not be read to its end")
-                .with_source(error)
-                .into(),
-        },
-    )
+    read.map_err(|error| match error.source().is_some_and(<dyn StdError>::is::<LengthLimitError>) {
+        true => ApiError::body_too_large(limit_bytes),
+        false => Error::invalid("the body could not be read to its end").with_source(error).into(),
+    })
 }
 
 /// The client's key: any version of UUID, in any case, once.
@@ -166,8 +176,7 @@ fn key(headers: &HeaderMap) -> catalog::error::Result<Option<Uuid>> {
         (Some(key), None) => {
             let text = key.to_str().ok().filter(|text| text.len() == KEY_BYTES);
             let uuid = text.and_then(|text| Uuid::try_parse(text).ok());
-            uuid.map(Some)
-                .ok_or_else(|| Error::invalid("Idempotency-Key must be a UUID of 36 characters"))
+            uuid.map(Some).ok_or_else(|| Error::invalid("Idempotency-Key must be a UUID of 36 characters"))
         }
     }
 }
@@ -192,9 +201,7 @@ mod tests {
     use super::*;
 
     fn headers(keys: &[&str]) -> HeaderMap {
-        keys.iter()
-            .map(|key| (IDEMPOTENCY_KEY.parse().unwrap(), HeaderValue::from_str(key).unwrap()))
-            .collect()
+        keys.iter().map(|key| (IDEMPOTENCY_KEY.parse().unwrap(), HeaderValue::from_str(key).unwrap())).collect()
     }
 
     #[test]
@@ -207,27 +214,15 @@ mod tests {
     #[test]
     fn what_is_no_uuid_or_comes_twice_is_refused() {
         let uuid = "0197d5ca-9c2f-7d5e-8f6a-0123456789ab";
-        for keys in [
-            &["not-a-uuid"][..],
-            &[uuid, uuid],
-            &["0197d5ca9c2f7d5e8f6a0123456789ab"],
-            &[""],
-        ] {
+        for keys in [&["not-a-uuid"][..], &[uuid, uuid], &["0197d5ca9c2f7d5e8f6a0123456789ab"], &[""]] {
             assert!(key(&headers(keys)).is_err(), "{keys:?}");
         }
     }
 
     #[test]
     fn another_operation_body_or_principal_is_another_binding() {
-        let parts = |method: &str, uri: &str| {
-            Request::builder()
-                .method(method)
-                .uri(uri)
-                .body(())
-                .unwrap()
-                .into_parts()
-                .0
-        };
+        let parts =
+            |method: &str, uri: &str| Request::builder().method(method).uri(uri).body(()).unwrap().into_parts().0;
         let anybody = Principal::Anonymous;
         let one = binding(&parts("POST", "/v1/a/namespaces"), &anybody, b"{}");
         assert_eq!(one, binding(&parts("POST", "/v1/a/namespaces"), &anybody, b"{}"));

@@ -37,9 +37,7 @@ pub async fn read_to_end(request: Request, next: Next) -> Response {
     let late = response.status() == StatusCode::REQUEST_TIMEOUT;
     let read = !late && timeout(REST_WITHIN, lent.read_rest()).await.unwrap_or(false);
     if !read && version < Version::HTTP_2 {
-        response
-            .headers_mut()
-            .insert(header::CONNECTION, HeaderValue::from_static("close"));
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
 }
@@ -90,9 +88,7 @@ mod tests {
     use super::*;
 
     fn lent(chunks: Vec<usize>) -> Lent {
-        let chunks = chunks
-            .into_iter()
-            .map(|size| Ok::<_, std::io::Error>(Bytes::from(vec![0; size])));
+        let chunks = chunks.into_iter().map(|size| Ok::<_, std::io::Error>(Bytes::from(vec![0; size])));
         Lent(Arc::new(Mutex::new(Body::from_stream(futures::stream::iter(chunks)))))
     }
 

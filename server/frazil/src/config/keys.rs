@@ -23,11 +23,7 @@ fn all() -> Vec<String> {
     let defaults = serde_json::to_value(Config::default()).expect("settings are plain values");
     let concerns = defaults.as_object().into_iter().flatten();
     let keys = concerns.flat_map(|(concern, settings)| {
-        settings
-            .as_object()
-            .into_iter()
-            .flat_map(|settings| settings.keys())
-            .map(move |key| format!("{concern}.{key}"))
+        settings.as_object().into_iter().flat_map(|settings| settings.keys()).map(move |key| format!("{concern}.{key}"))
     });
     keys.collect()
 }
@@ -43,14 +39,9 @@ pub fn check_key(place: &str, key: &str) -> Result<(), ConfigError> {
 
 /// The settings of a file, all of them known.
 pub fn of_file(path: &Path) -> Result<figment::providers::Data<Toml>, ConfigError> {
-    let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable {
-        path: path.into(),
-        source,
-    })?;
-    let table: toml::Table = text.parse().map_err(|source| ConfigError::NotToml {
-        path: path.into(),
-        source: Box::new(source),
-    })?;
+    let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: path.into(), source })?;
+    let table: toml::Table =
+        text.parse().map_err(|source| ConfigError::NotToml { path: path.into(), source: Box::new(source) })?;
     let known = all();
     for (concern, settings) in &table {
         let keys: Vec<String> = match settings.as_table() {
@@ -68,10 +59,7 @@ pub fn of_file(path: &Path) -> Result<figment::providers::Data<Toml>, ConfigErro
 pub fn of_env(env: impl IntoIterator<Item = (String, String)>) -> Result<Settings, ConfigError> {
     let known: BTreeMap<String, String> = all().into_iter().map(|key| (variable(&key), key)).collect();
     let mut settings = Settings::new();
-    for (name, value) in env
-        .into_iter()
-        .filter(|(name, _)| name.starts_with(ENV_PREFIX) && name != CONFIG_FILE)
-    {
+    for (name, value) in env.into_iter().filter(|(name, _)| name.starts_with(ENV_PREFIX) && name != CONFIG_FILE) {
         let Some(key) = known.get(&name) else {
             let names: Vec<String> = known.into_keys().collect();
             return Err(unknown("the environment".to_owned(), &name, &names));
@@ -87,22 +75,10 @@ fn variable(key: &str) -> String {
 
 fn unknown(place: String, key: &str, known: &[String]) -> ConfigError {
     // A key without its concern is as near as one with it.
-    let last = |known: &str| {
-        known
-            .rsplit('.')
-            .next()
-            .map_or(0.0, |last| strsim::jaro_winkler(last, key))
-    };
+    let last = |known: &str| known.rsplit('.').next().map_or(0.0, |last| strsim::jaro_winkler(last, key));
     let alike = |known: &&String| strsim::jaro_winkler(known, key).max(last(known));
-    let nearest = known
-        .iter()
-        .max_by(|a, b| alike(a).total_cmp(&alike(b)))
-        .filter(|nearest| alike(nearest) >= ALIKE);
-    ConfigError::UnknownKey {
-        place,
-        key: key.to_owned(),
-        nearest: nearest.cloned(),
-    }
+    let nearest = known.iter().max_by(|a, b| alike(a).total_cmp(&alike(b))).filter(|nearest| alike(nearest) >= ALIKE);
+    ConfigError::UnknownKey { place, key: key.to_owned(), nearest: nearest.cloned() }
 }
 
 /// A list may be written as its only entry, as a variable mostly does.

@@ -20,30 +20,20 @@ impl DatabaseUrl {
 
     /// The URL without the password of its user and without secret parameters.
     fn masked(&self) -> String {
-        let (url, query) = self
-            .0
-            .split_once('?')
-            .map_or((self.0.as_str(), None), |(url, query)| (url, Some(query)));
-        let url = match url
-            .split_once("://")
-            .and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?)))
-        {
+        let (url, query) = self.0.split_once('?').map_or((self.0.as_str(), None), |(url, query)| (url, Some(query)));
+        let url = match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?))) {
             Some((scheme, (user, host))) => format!("{scheme}://{}@{host}", mask_password(user)),
             None => url.to_owned(),
         };
         match query {
-            Some(query) => format!(
-                "{url}?{}",
-                query.split('&').map(mask_parameter).collect::<Vec<_>>().join("&")
-            ),
+            Some(query) => format!("{url}?{}", query.split('&').map(mask_parameter).collect::<Vec<_>>().join("&")),
             None => url,
         }
     }
 }
 
 fn mask_password(user: &str) -> String {
-    user.split_once(':')
-        .map_or_else(|| user.to_owned(), |(name, _)| format!("{name}:***"))
+    user.split_once(':').map_or_else(|| user.to_owned(), |(name, _)| format!("{name}:***"))
 }
 
 fn mask_parameter(parameter: &str) -> String {

@@ -11,9 +11,7 @@ fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
 
 fn load(toml: &str, env: &[(&str, &str)], flags: impl Provider) -> Result<Config, ConfigError> {
     let (_dir, path) = file(toml);
-    let env = env
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     Config::load(Some(&path), env, flags)
 }
 
@@ -31,11 +29,7 @@ fn without_anything_the_defaults_hold() {
 #[test]
 fn flags_win_over_variables_and_variables_over_the_file() {
     let toml = "[server]\nlisten = '127.0.0.1:1'\nconnections = 1\nheader_timeout_ms = 1\n";
-    let env = [
-        ("FRAZIL_SERVER_LISTEN", "127.0.0.1:2"),
-        ("FRAZIL_SERVER_CONNECTIONS", "2"),
-        ("PATH", "/bin"),
-    ];
+    let env = [("FRAZIL_SERVER_LISTEN", "127.0.0.1:2"), ("FRAZIL_SERVER_CONNECTIONS", "2"), ("PATH", "/bin")];
     let config = load(toml, &env, Serialized::default("server.listen", "127.0.0.1:3")).unwrap();
     assert_eq!(config.server.listen.port(), 3);
     assert_eq!((config.server.connections, config.server.header_timeout_ms), (2, 1));
@@ -49,14 +43,9 @@ fn an_unknown_key_names_the_nearest_one() {
         ("[databse]\nurl = 'x'\n", "database.url"),
     ] {
         let message = load(toml, &[], no_flags()).unwrap_err().to_string();
-        assert!(
-            message.contains(&format!("the nearest one is '{nearest}'")),
-            "{message}"
-        );
+        assert!(message.contains(&format!("the nearest one is '{nearest}'")), "{message}");
     }
-    let message = load("", &[("FRAZIL_COMMIT_DEADLINE", "1")], no_flags())
-        .unwrap_err()
-        .to_string();
+    let message = load("", &[("FRAZIL_COMMIT_DEADLINE", "1")], no_flags()).unwrap_err().to_string();
     assert!(message.contains("'FRAZIL_COMMIT_DEADLINE_MS'"), "{message}");
 }
 
@@ -73,10 +62,7 @@ fn every_setting_has_a_variable() {
     assert_eq!(config.storage.allowed_locations, ["s3://a/b", "file:///tmp"]);
     assert_eq!(config.log.format, LogFormat::Json);
     let shown = config.to_string();
-    assert!(
-        shown.contains("postgres://me:***@db/frazil") && !shown.contains("secret"),
-        "{shown}"
-    );
+    assert!(shown.contains("postgres://me:***@db/frazil") && !shown.contains("secret"), "{shown}");
 }
 
 #[test]

@@ -78,7 +78,5 @@ pub(super) async fn of_place(
     .fetch_optional(conn)
     .await
     .map_err(aborted)?;
-    owner
-        .map(|row| Ok((table_ident(row.parts, row.name)?, row.location)))
-        .transpose()
+    owner.map(|row| Ok((table_ident(row.parts, row.name)?, row.location))).transpose()
 }

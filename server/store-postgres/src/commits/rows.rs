@@ -23,10 +23,7 @@ impl LineageColumns {
             snapshot_ids: lineage.iter().map(|landed| landed.snapshot_id).collect(),
             parent_ids: lineage.iter().map(|landed| landed.parent_id).collect(),
             sequence_numbers: lineage.iter().map(|landed| landed.sequence_number).collect(),
-            ref_names: lineage
-                .iter()
-                .map(|landed| landed.ref_name.as_deref().map(text))
-                .collect(),
+            ref_names: lineage.iter().map(|landed| landed.ref_name.as_deref().map(text)).collect(),
         }
     }
 }

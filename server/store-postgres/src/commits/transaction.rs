@@ -80,13 +80,7 @@ async fn write(conn: &mut PgConnection, swap: &Swap) -> Result<(), Stop> {
                 update(conn, from, target).await?;
                 land(conn, swap, target.uuid, lineage, target.uuid == from.uuid).await?;
             }
-            PointerChange::Create {
-                id,
-                ident,
-                kind,
-                target,
-                lineage,
-            } => {
+            PointerChange::Create { id, ident, kind, target, lineage } => {
                 insert(conn, swap, (*id, *kind), ident, target).await?;
                 land(conn, swap, target.uuid, lineage, false).await?;
             }
@@ -107,12 +101,9 @@ async fn write(conn: &mut PgConnection, swap: &Swap) -> Result<(), Stop> {
 /// UUID or a place is to be taken (it serialises those who take one), then the pointers in the order of their ids.
 async fn lock(conn: &mut PgConnection, swap: &Swap) -> Result<(), Stop> {
     if swap.changes.iter().any(PointerChange::takes) {
-        sqlx::query!(
-            "SELECT id FROM warehouse WHERE id = $1 FOR NO KEY UPDATE",
-            swap.warehouse.0
-        )
-        .fetch_one(&mut *conn)
-        .await?;
+        sqlx::query!("SELECT id FROM warehouse WHERE id = $1 FOR NO KEY UPDATE", swap.warehouse.0)
+            .fetch_one(&mut *conn)
+            .await?;
     }
     let ids: Vec<Uuid> = swap.expected().map(|from| from.id.0).collect();
     let locked = sqlx::query!(
@@ -121,14 +112,10 @@ async fn lock(conn: &mut PgConnection, swap: &Swap) -> Result<(), Stop> {
     )
     .fetch_all(conn)
     .await?;
-    let found: HashMap<Uuid, (i64, String)> = locked
-        .into_iter()
-        .map(|row| (row.id, (row.version, row.metadata_location)))
-        .collect();
+    let found: HashMap<Uuid, (i64, String)> =
+        locked.into_iter().map(|row| (row.id, (row.version, row.metadata_location))).collect();
     let unchanged = |from: &Pointer| {
-        found
-            .get(&from.id.0)
-            .is_some_and(|(version, lies)| *version == from.version && *lies == from.metadata_location)
+        found.get(&from.id.0).is_some_and(|(version, lies)| *version == from.version && *lies == from.metadata_location)
     };
     match swap.expected().all(unchanged) {
         true => Ok(()),
@@ -137,13 +124,9 @@ async fn lock(conn: &mut PgConnection, swap: &Swap) -> Result<(), Stop> {
 }
 
 async fn delete(conn: &mut PgConnection, from: &Pointer) -> Result<(), Stop> {
-    let deleted = sqlx::query!(
-        "DELETE FROM tabular WHERE id = $1 AND version = $2",
-        from.id.0,
-        from.version
-    )
-    .execute(conn)
-    .await?;
+    let deleted = sqlx::query!("DELETE FROM tabular WHERE id = $1 AND version = $2", from.id.0, from.version)
+        .execute(conn)
+        .await?;
     one_row(deleted.rows_affected(), SwapOutcome::Lost)
 }
 
@@ -161,10 +144,7 @@ async fn rename(conn: &mut PgConnection, swap: &Swap, from: &Pointer, to: &Table
     .execute(conn)
     .await
     .map_err(|error| taken(error, to, from.kind, from.uuid))?;
-    one_row(
-        renamed.rows_affected(),
-        SwapOutcome::NamespaceMissing { ident: to.clone() },
-    )
+    one_row(renamed.rows_affected(), SwapOutcome::NamespaceMissing { ident: to.clone() })
 }
 
 async fn update(conn: &mut PgConnection, from: &Pointer, target: &Target) -> Result<(), Stop> {
@@ -213,10 +193,7 @@ async fn insert(
     .execute(conn)
     .await
     .map_err(|error| taken(error, ident, kind, target.uuid))?;
-    one_row(
-        inserted.rows_affected(),
-        SwapOutcome::NamespaceMissing { ident: ident.clone() },
-    )
+    one_row(inserted.rows_affected(), SwapOutcome::NamespaceMissing { ident: ident.clone() })
 }
 
 /// Writes the lineage; with `all_new`, a snapshot that is known stops the swap.

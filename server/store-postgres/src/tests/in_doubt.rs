@@ -30,10 +30,7 @@ struct Proxy {
 impl Proxy {
     async fn before(host: String, port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let proxy = Self {
-            port: listener.local_addr()?.port(),
-            next: Arc::default(),
-        };
+        let proxy = Self { port: listener.local_addr()?.port(), next: Arc::default() };
         let next = proxy.next.clone();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
@@ -99,9 +96,7 @@ async fn swapped(pool: PgPool, (before, location): (&str, &str), loss: Loss) -> 
     let world = World::new(&direct).await.unwrap();
     world.must(create_at("t", "file:///w/t").unwrap()).await.unwrap();
     let options = (*pool.connect_options()).clone();
-    let proxy = Proxy::before(options.get_host().to_owned(), options.get_port())
-        .await
-        .unwrap();
+    let proxy = Proxy::before(options.get_host().to_owned(), options.get_port()).await.unwrap();
     let options = options.host("127.0.0.1").port(proxy.port).ssl_mode(PgSslMode::Disable);
     let one = PgPoolOptions::new().max_connections(1).test_before_acquire(false);
     let swapper = Swapper::new(Arc::new(PostgresStore::over(one.connect_with(options).await.unwrap())));

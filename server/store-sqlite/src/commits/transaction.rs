@@ -60,13 +60,7 @@ async fn write(conn: &mut SqliteConnection, swap: &Swap) -> Result<(), Stop> {
                 update(conn, from, target).await?;
                 land(conn, swap, target.uuid, lineage, target.uuid == from.uuid).await?;
             }
-            PointerChange::Create {
-                id,
-                ident,
-                kind,
-                target,
-                lineage,
-            } => {
+            PointerChange::Create { id, ident, kind, target, lineage } => {
                 let namespace_id = free_name(conn, swap, ident, *id).await?;
                 check_uuid(conn, swap, *kind, target, *id).await?;
                 insert(conn, swap, (*id, *kind), (namespace_id, &ident.name), target).await?;
@@ -112,10 +106,7 @@ async fn free_name(
         namespace_id.ok_or_else(|| Stop::Refused(SwapOutcome::NamespaceMissing { ident: ident.clone() }))?;
     match owners::of_name(conn, namespace_id, &ident.name, except).await? {
         None => Ok(namespace_id),
-        Some(kind) => Err(Stop::Refused(SwapOutcome::NameTaken {
-            kind: columns::kind(&kind)?,
-            ident: ident.clone(),
-        })),
+        Some(kind) => Err(Stop::Refused(SwapOutcome::NameTaken { kind: columns::kind(&kind)?, ident: ident.clone() })),
     }
 }
 
@@ -128,20 +119,14 @@ async fn check_uuid(
 ) -> Result<(), Stop> {
     match owners::of_uuid(conn, swap.warehouse, kind, target.uuid, except).await? {
         None => Ok(()),
-        Some(owner) => Err(Stop::Refused(SwapOutcome::UuidTaken {
-            owner: owner.named()?.0,
-        })),
+        Some(owner) => Err(Stop::Refused(SwapOutcome::UuidTaken { owner: owner.named()?.0 })),
     }
 }
 
 async fn delete(conn: &mut SqliteConnection, from: &Pointer) -> Result<(), Stop> {
-    let deleted = sqlx::query!(
-        "DELETE FROM tabular WHERE id = $1 AND version = $2",
-        from.id.0,
-        from.version
-    )
-    .execute(conn)
-    .await?;
+    let deleted = sqlx::query!("DELETE FROM tabular WHERE id = $1 AND version = $2", from.id.0, from.version)
+        .execute(conn)
+        .await?;
     one_row(deleted.rows_affected())
 }
 

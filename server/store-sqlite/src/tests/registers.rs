@@ -40,19 +40,13 @@ impl Shop {
         let warehouse = Arc::new(Warehouse {
             id: WarehouseId(Uuid::now_v7()),
             name: WarehouseName::parse("w").unwrap(),
-            place: Place {
-                root: Location::parse(&root).unwrap(),
-                allowed: Vec::new(),
-                storage: Storage::default(),
-            },
+            place: Place { root: Location::parse(&root).unwrap(), allowed: Vec::new(), storage: Storage::default() },
         });
         store.create_warehouse(&warehouse, AT_MS).await.unwrap();
         let options = CatalogOptions {
             files: FilesOptions::default(),
             cache_bytes: 1 << 20,
-            commits: CommitOptions {
-                metadata_delete_grace_ms: 0,
-            },
+            commits: CommitOptions { metadata_delete_grace_ms: 0 },
         };
         let shop = Self {
             catalog: Catalog::new(Arc::new(store.clone()), options, TaskTracker::new()),
@@ -61,10 +55,7 @@ impl Shop {
             clock: TestClock::at(AT_MS),
             _folder: folder,
         };
-        let ns = Namespace {
-            ident: namespace(&["ns"]).unwrap(),
-            properties: BTreeMap::new(),
-        };
+        let ns = Namespace { ident: namespace(&["ns"]).unwrap(), properties: BTreeMap::new() };
         let namespaces = &shop.catalog.namespaces;
         namespaces.create(&shop.ctx(), &shop.warehouse, ns).await.unwrap();
         shop
@@ -94,10 +85,7 @@ impl Shop {
         };
         let tables = &self.catalog.tables;
         let made = tables.create(&self.ctx(), &self.warehouse, request).await.unwrap();
-        tables
-            .drop(&self.ctx(), &self.warehouse, ident("t").unwrap(), true)
-            .await
-            .unwrap();
+        tables.drop(&self.ctx(), &self.warehouse, ident("t").unwrap(), true).await.unwrap();
         made.metadata_location.unwrap()
     }
 
@@ -107,10 +95,7 @@ impl Shop {
             metadata_location: metadata_location.to_owned(),
             overwrite: false,
         };
-        self.catalog
-            .tables
-            .register(&self.ctx(), &self.warehouse, request)
-            .await
+        self.catalog.tables.register(&self.ctx(), &self.warehouse, request).await
     }
 
     async fn refused(&self, metadata_location: &str) -> Error {

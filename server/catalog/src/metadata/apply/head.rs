@@ -16,9 +16,9 @@ const ENCRYPTION_FORMAT_VERSION: u8 = 3;
 impl Draft {
     pub(super) fn assign_uuid(&mut self, uuid: Uuid) -> Result<()> {
         match self.table.uuid {
-            Some(own) if own != uuid => Err(Error::invalid(format!(
-                "assign-uuid.uuid: the table has uuid {own}, which never changes"
-            ))),
+            Some(own) if own != uuid => {
+                Err(Error::invalid(format!("assign-uuid.uuid: the table has uuid {own}, which never changes")))
+            }
             Some(_) => Ok(()),
             None => {
                 self.table.uuid = Some(uuid);
@@ -134,10 +134,7 @@ fn set_file(files: &mut Arc<Vec<StatisticsFile>>, new: &StatisticsFile) -> bool 
         return false;
     }
     let files = Arc::make_mut(files);
-    let at = files
-        .iter()
-        .position(|file| file.snapshot_id == new.snapshot_id)
-        .unwrap_or(files.len());
+    let at = files.iter().position(|file| file.snapshot_id == new.snapshot_id).unwrap_or(files.len());
     files.retain(|file| file.snapshot_id != new.snapshot_id);
     files.insert(at, new.clone());
     true

@@ -45,9 +45,7 @@ impl Added {
     }
 
     fn is_news(&self, id: i64, is_main: bool) -> bool {
-        self.on_main
-            .get(&id)
-            .is_some_and(|on_main| !self.seen.contains(&id) || (is_main && !on_main))
+        self.on_main.get(&id).is_some_and(|on_main| !self.seen.contains(&id) || (is_main && !on_main))
     }
 }
 
@@ -77,15 +75,8 @@ impl Draft {
     }
 
     pub(super) fn newest_settled_ms(&self) -> i64 {
-        let settled = self
-            .added
-            .on_branch
-            .iter()
-            .filter_map(|id| self.table.snapshots.get(*id));
-        settled
-            .map(|snapshot| snapshot.timestamp_ms())
-            .max()
-            .unwrap_or(i64::MIN)
+        let settled = self.added.on_branch.iter().filter_map(|id| self.table.snapshots.get(*id));
+        settled.map(|snapshot| snapshot.timestamp_ms()).max().unwrap_or(i64::MIN)
     }
 
     /// Logs where `main` went. Added snapshots that `main` only passed through are left out, and history before a
@@ -106,10 +97,7 @@ impl Draft {
         }
         if self.removed_snapshots {
             let snapshots = &self.table.snapshots;
-            let kept = log
-                .iter()
-                .rposition(|entry| !snapshots.contains(entry.snapshot_id))
-                .map_or(0, |at| at + 1);
+            let kept = log.iter().rposition(|entry| !snapshots.contains(entry.snapshot_id)).map_or(0, |at| at + 1);
             log.drain(..kept);
         }
         // A log that never knew the current snapshot, or lost it in the cut, starts anew with it.

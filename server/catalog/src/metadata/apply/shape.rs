@@ -18,11 +18,7 @@ const LAST_ADDED: i32 = -1;
 impl Draft {
     pub(super) fn add_schema(&mut self, raw: &RawValue) -> Result<()> {
         let schema = Schema::with_id(raw, 0).map_err(under_schema)?;
-        let same = self
-            .table
-            .schemas()
-            .find(|known| known.is_same_as(&schema))
-            .map(Schema::id);
+        let same = self.table.schemas().find(|known| known.is_same_as(&schema)).map(Schema::id);
         let columns = schema.columns().map_err(under_schema)?;
         check_format_version(columns, self.table.format_version)?;
         let highest = columns.highest_id();
@@ -52,9 +48,7 @@ impl Draft {
     fn check_new_schema(&mut self, columns: &Columns) -> Checked<()> {
         columns.check_identifiers()?;
         let table = &self.table;
-        let newest = self
-            .newest_columns
-            .get_or_insert_with(|| NewestColumns::of(&table.schemas));
+        let newest = self.newest_columns.get_or_insert_with(|| NewestColumns::of(&table.schemas));
         let current = table.schema(table.current_schema_id);
         let current = current.and_then(|schema| schema.columns().ok());
         // The current schema speaks first: a revert may have made it older than others.
@@ -69,9 +63,7 @@ impl Draft {
     pub(super) fn set_current_schema(&mut self, schema_id: i32) -> Result<()> {
         let id = resolve(schema_id, self.last_added_schema, "schema")?;
         if self.table.schema(id).is_none() {
-            return Err(Error::invalid(format!(
-                "Cannot set current schema to unknown schema: {id}"
-            )));
+            return Err(Error::invalid(format!("Cannot set current schema to unknown schema: {id}")));
         }
         if self.table.current_schema_id != id {
             self.table.current_schema_id = id;
@@ -86,16 +78,10 @@ impl Draft {
         if schema_ids.contains(&self.table.current_schema_id) {
             return Err(Error::invalid("Cannot remove the current schema"));
         }
-        let heads = self
-            .table
-            .refs
-            .values()
-            .filter_map(|target| self.table.snapshot(target.snapshot_id));
+        let heads = self.table.refs.values().filter_map(|target| self.table.snapshot(target.snapshot_id));
         let needed: HashSet<i32> = heads.filter_map(|snapshot| snapshot.schema_id()).collect();
         let before = self.table.schemas.len();
-        self.table
-            .schemas
-            .retain(|schema| needed.contains(&schema.id()) || !schema_ids.contains(&schema.id()));
+        self.table.schemas.retain(|schema| needed.contains(&schema.id()) || !schema_ids.contains(&schema.id()));
         if self.table.schemas.len() != before {
             self.newest_columns = None;
             self.changed = true;
@@ -105,18 +91,12 @@ impl Draft {
 
     pub(super) fn add_spec(&mut self, raw: &RawValue) -> Result<()> {
         let unbound = UnboundSpec::read(raw).map_err(under_spec)?;
-        let same = self
-            .table
-            .specs()
-            .find(|spec| unbound.is_same_as(spec))
-            .map(PartitionSpec::id);
+        let same = self.table.specs().find(|spec| unbound.is_same_as(spec)).map(PartitionSpec::id);
         if let Some(id) = same {
             self.last_added_spec = Some(id);
             return Ok(());
         }
-        unbound
-            .check_format_version(self.table.format_version)
-            .map_err(under_spec)?;
+        unbound.check_format_version(self.table.format_version).map_err(under_spec)?;
         let id = next_id(self.table.specs().map(PartitionSpec::id), 0, "partition spec")?;
         let spec = self.bind(&unbound, id).map_err(under_spec)?;
         self.check_new_spec(&spec).map_err(under_spec)?;
@@ -163,9 +143,7 @@ impl Draft {
     pub(super) fn set_default_spec(&mut self, spec_id: i32) -> Result<()> {
         let id = resolve(spec_id, self.last_added_spec, "partition spec")?;
         if self.table.spec(id).is_none() {
-            return Err(Error::invalid(format!(
-                "Cannot set default partition spec to unknown spec: {id}"
-            )));
+            return Err(Error::invalid(format!("Cannot set default partition spec to unknown spec: {id}")));
         }
         if self.table.default_spec_id != id {
             self.table.default_spec_id = id;
@@ -187,11 +165,7 @@ impl Draft {
 
     pub(super) fn add_sort_order(&mut self, raw: &RawValue) -> Result<()> {
         let order = SortOrder::read_with_id(raw, UNSORTED_ID).map_err(under_order)?;
-        let same = self
-            .table
-            .sort_orders()
-            .find(|known| known.fields() == order.fields())
-            .map(SortOrder::id);
+        let same = self.table.sort_orders().find(|known| known.fields() == order.fields()).map(SortOrder::id);
         if let Some(id) = same {
             self.last_added_order = Some(id);
             return Ok(());
@@ -199,11 +173,7 @@ impl Draft {
         let order = match order.is_unsorted() {
             true => order,
             false => {
-                let next = next_id(
-                    self.table.sort_orders().map(SortOrder::id),
-                    UNSORTED_ID + 1,
-                    "sort order",
-                )?;
+                let next = next_id(self.table.sort_orders().map(SortOrder::id), UNSORTED_ID + 1, "sort order")?;
                 SortOrder::read_with_id(raw, next).map_err(under_order)?
             }
         };
@@ -219,9 +189,7 @@ impl Draft {
     pub(super) fn set_default_sort_order(&mut self, sort_order_id: i32) -> Result<()> {
         let id = resolve(sort_order_id, self.last_added_order, "sort order")?;
         if self.table.sort_order(id).is_none() {
-            return Err(Error::invalid(format!(
-                "Cannot set default sort order to unknown order: {id}"
-            )));
+            return Err(Error::invalid(format!("Cannot set default sort order to unknown order: {id}")));
         }
         if self.table.default_sort_order_id != id {
             self.table.default_sort_order_id = id;
@@ -236,22 +204,17 @@ impl Draft {
         let table = &self.table;
         let columns = self.current_columns()?;
         if let Some(spec) = table.spec(table.default_spec_id) {
-            spec.check_sources(columns)
-                .map_err(|f| f.under("default partition spec"))?;
+            spec.check_sources(columns).map_err(|f| f.under("default partition spec"))?;
         }
         if let Some(order) = table.sort_order(table.default_sort_order_id) {
-            order
-                .check_sources(columns)
-                .map_err(|f| f.under("default sort order"))?;
+            order.check_sources(columns).map_err(|f| f.under("default sort order"))?;
         }
         Ok(())
     }
 
     fn current_columns(&self) -> Checked<&Columns> {
         let current = self.table.schema(self.table.current_schema_id);
-        current
-            .ok_or_else(|| Flaw::new("no current schema has been set"))?
-            .columns()
+        current.ok_or_else(|| Flaw::new("no current schema has been set"))?.columns()
     }
 }
 
@@ -268,9 +231,9 @@ fn next_id(ids: impl Iterator<Item = i32>, first: i32, what: &str) -> Result<i32
 
 fn resolve(id: i32, last_added: Option<i32>, what: &str) -> Result<i32> {
     match (id, last_added) {
-        (LAST_ADDED, None) => Err(Error::invalid(format!(
-            "Cannot set last added {what}: no {what} has been added in this request"
-        ))),
+        (LAST_ADDED, None) => {
+            Err(Error::invalid(format!("Cannot set last added {what}: no {what} has been added in this request")))
+        }
         (LAST_ADDED, Some(last)) => Ok(last),
         (id, _) => Ok(id),
     }

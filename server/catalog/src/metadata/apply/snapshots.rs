@@ -57,9 +57,7 @@ impl Draft {
     fn check_sequence_number(&self, snapshot: &Snapshot) -> Result<()> {
         let (number, last) = (snapshot.sequence_number(), self.table.last_sequence_number);
         if !snapshot.has_sequence_number() {
-            return Err(Error::invalid(
-                "add-snapshot.snapshot.sequence-number: is required from v2 on",
-            ));
+            return Err(Error::invalid("add-snapshot.snapshot.sequence-number: is required from v2 on"));
         }
         if number <= last && snapshot.parent_id().is_some() {
             return Err(Error::conflict(format!(
@@ -73,9 +71,7 @@ impl Draft {
     fn next_row_id_after(&self, snapshot: &Snapshot) -> Result<i64> {
         let next = self.table.next_row_id.unwrap_or(0);
         let Some(first) = snapshot.first_row_id() else {
-            return Err(Error::conflict(
-                "Cannot add a snapshot: first-row-id is null, which v3 does not allow",
-            ));
+            return Err(Error::conflict("Cannot add a snapshot: first-row-id is null, which v3 does not allow"));
         };
         if first < next {
             return Err(Error::conflict(format!(
@@ -95,9 +91,7 @@ impl Draft {
             return Err(Error::invalid("Cannot set main to a tag, it must be a branch"));
         }
         if name == MAIN_BRANCH && target.max_ref_age_ms.is_some() {
-            return Err(Error::invalid(
-                "set-snapshot-ref.max-ref-age-ms: the branch main never expires",
-            ));
+            return Err(Error::invalid("set-snapshot-ref.max-ref-age-ms: the branch main never expires"));
         }
         if self.table.refs.get(name).is_some_and(|old| old.is_same_as(target)) {
             return Ok(());
@@ -139,11 +133,7 @@ impl Draft {
         remove_files(&mut self.table.statistics, |id| ids.contains(&id));
         remove_files(&mut self.table.partition_statistics, |id| ids.contains(&id));
         let snapshots = &self.table.snapshots;
-        let dangling = self
-            .table
-            .refs
-            .iter()
-            .filter(|(_, target)| !snapshots.contains(target.snapshot_id));
+        let dangling = self.table.refs.iter().filter(|(_, target)| !snapshots.contains(target.snapshot_id));
         let dangling: Vec<String> = dangling.map(|(name, _)| name.clone()).collect();
         dangling.iter().for_each(|name| self.remove_snapshot_ref(name));
     }

@@ -29,10 +29,7 @@ fn table(version: u8) -> TableMetadata {
 }
 
 fn at(now_ms: i64) -> ApplyAt<'static> {
-    ApplyAt {
-        now_ms,
-        previous_location: None,
-    }
+    ApplyAt { now_ms, previous_location: None }
 }
 
 fn updates(list: Value) -> Vec<TableUpdate> {
@@ -93,11 +90,7 @@ fn ids(table: &TableMetadata) -> Vec<i64> {
 }
 
 fn log(table: &TableMetadata) -> Vec<(i64, i64)> {
-    table
-        .snapshot_log()
-        .iter()
-        .map(|e| (e.snapshot_id, e.timestamp_ms - NOW_MS))
-        .collect()
+    table.snapshot_log().iter().map(|e| (e.snapshot_id, e.timestamp_ms - NOW_MS)).collect()
 }
 
 #[test]
@@ -106,10 +99,7 @@ fn an_append_moves_main_and_the_log() {
     assert_eq!(table.current_snapshot_id(), Some(2));
     assert_eq!(table.refs()["main"].snapshot_id, 2);
     assert_eq!(log(&table), [(1, 1000), (2, 2000)]);
-    assert_eq!(
-        (table.last_sequence_number(), table.last_updated_ms()),
-        (2, NOW_MS + 2000)
-    );
+    assert_eq!((table.last_sequence_number(), table.last_updated_ms()), (2, NOW_MS + 2000));
 }
 
 #[test]
@@ -140,10 +130,7 @@ fn what_is_there_already_changes_nothing() {
         {"action": "remove-statistics", "snapshot-id": 99},
         {"action": "remove-partition-statistics", "snapshot-id": 99},
         {"action": "remove-encryption-key", "key-id": "none"}]);
-    let at = ApplyAt {
-        now_ms: NOW_MS + 9000,
-        previous_location: Some("m"),
-    };
+    let at = ApplyAt { now_ms: NOW_MS + 9000, previous_location: Some("m") };
     let outcome = apply(&base, &updates(no_ops), &at).unwrap();
     assert!(!outcome.changed);
     assert_eq!(outcome.metadata.encode(), base.encode());
@@ -153,48 +140,25 @@ fn what_is_there_already_changes_nothing() {
 fn the_head_moves_only_forward() {
     let base = history(1);
     for (update, message) in [
-        (
-            json!({"action": "assign-uuid", "uuid": Uuid::from_u128(2)}),
-            "which never changes",
-        ),
-        (
-            json!({"action": "upgrade-format-version", "format-version": 1}),
-            "Cannot downgrade v2 table to v1",
-        ),
-        (
-            json!({"action": "upgrade-format-version", "format-version": 99}),
-            "v99 is not supported",
-        ),
-        (
-            json!({"action": "set-properties", "updates": {"format-version": "3"}}),
-            "reserved property",
-        ),
+        (json!({"action": "assign-uuid", "uuid": Uuid::from_u128(2)}), "which never changes"),
+        (json!({"action": "upgrade-format-version", "format-version": 1}), "Cannot downgrade v2 table to v1"),
+        (json!({"action": "upgrade-format-version", "format-version": 99}), "v99 is not supported"),
+        (json!({"action": "set-properties", "updates": {"format-version": "3"}}), "reserved property"),
         (json!({"action": "set-location", "location": "/"}), "must not be empty"),
     ] {
         let (kind, text) = refused(&base, json!([update]));
         assert!(kind == Kind::Invalid && text.contains(message), "{text}");
     }
-    let later = apply(
-        &base,
-        &updates(json!([{"action": "set-properties", "updates": {"a": "b"}}])),
-        &at(5),
-    )
-    .unwrap();
+    let later = apply(&base, &updates(json!([{"action": "set-properties", "updates": {"a": "b"}}])), &at(5)).unwrap();
     assert_eq!(later.metadata.last_updated_ms(), base.last_updated_ms() + 1);
 }
 
 #[test]
 fn an_upgrade_to_v3_starts_row_ids_at_0_and_leaves_old_snapshots_alone() {
     let base = history(1);
-    let v3 = applied(
-        &base,
-        json!([{"action": "upgrade-format-version", "format-version": 3}]),
-    );
+    let v3 = applied(&base, json!([{"action": "upgrade-format-version", "format-version": 3}]));
     assert_eq!((v3.format_version(), v3.next_row_id()), (3, Some(0)));
-    assert_eq!(
-        v3.snapshot(1).unwrap().raw().get(),
-        base.snapshot(1).unwrap().raw().get()
-    );
+    assert_eq!(v3.snapshot(1).unwrap().raw().get(), base.snapshot(1).unwrap().raw().get());
 }
 
 #[test]
@@ -221,11 +185,7 @@ fn row_ids_are_never_given_twice() {
     assert_eq!(refused(&base, with(Some(i64::MAX), Some(1))).0, Kind::Invalid);
     let once = applied(&base, with(Some(0), Some(125)));
     assert_eq!(once.next_row_id(), Some(125));
-    assert_eq!(
-        applied(&base, with(Some(200), Some(5))).next_row_id(),
-        Some(205),
-        "a gap counts as taken"
-    );
+    assert_eq!(applied(&base, with(Some(200), Some(5))).next_row_id(), Some(205), "a gap counts as taken");
     let mut stale = snapshot(2, Some(1), 2, NOW_MS);
     stale["first-row-id"] = 124.into();
     stale["added-rows"] = 1.into();
@@ -269,15 +229,8 @@ fn clocks_neither_turn_history_back_nor_freeze_the_table() {
         let list = json!([add(snapshot(3, Some(2), 3, NOW_MS + own)), point("main", "branch", 3)]);
         let outcome = apply(&base, &updates(list), &at(NOW_MS + now)).unwrap();
         let time = outcome.metadata.snapshot(3).unwrap().timestamp_ms() - NOW_MS;
-        assert_eq!(
-            outcome.metadata.snapshot_log().last().unwrap().timestamp_ms - NOW_MS,
-            time
-        );
-        (
-            time,
-            outcome.metadata.last_updated_ms() - NOW_MS,
-            outcome.moved_timestamps,
-        )
+        assert_eq!(outcome.metadata.snapshot_log().last().unwrap().timestamp_ms - NOW_MS, time);
+        (time, outcome.metadata.last_updated_ms() - NOW_MS, outcome.moved_timestamps)
     };
     assert_eq!(moved(3000, 3500), (3000, 3500, 0), "a good clock");
     assert_eq!(moved(20_000, 3000), (20_000, 20_000, 0), "a little ahead");
@@ -329,14 +282,10 @@ fn the_log_leaves_out_what_main_only_passed_through() {
 #[test]
 fn a_rollback_is_logged_at_the_time_of_the_commit() {
     let base = history(3);
-    let back = apply(&base, &updates(json!([point("main", "branch", 1)])), &at(NOW_MS + 9000))
-        .unwrap()
-        .metadata;
+    let back = apply(&base, &updates(json!([point("main", "branch", 1)])), &at(NOW_MS + 9000)).unwrap().metadata;
     assert_eq!(log(&back).last(), Some(&(1, 9000)));
     assert_eq!(back.snapshot(1).unwrap().timestamp_ms(), NOW_MS + 1000);
-    let slow_clock = apply(&base, &updates(json!([point("main", "branch", 1)])), &at(5))
-        .unwrap()
-        .metadata;
+    let slow_clock = apply(&base, &updates(json!([point("main", "branch", 1)])), &at(5)).unwrap().metadata;
     assert_eq!(log(&slow_clock).last(), Some(&(1, 3000)), "the log never falls");
 }
 
@@ -363,33 +312,16 @@ fn updates_are_applied_in_their_order() {
         point("main", "branch", 2),
         {"action": "remove-snapshot-ref", "ref-name": "b"},
         point("b", "branch", 2)]);
-    let refs: Vec<_> = applied(&base, list)
-        .refs()
-        .iter()
-        .map(|(name, r)| (name.clone(), r.snapshot_id))
-        .collect();
-    assert_eq!(
-        refs,
-        [("b".to_owned(), 2), ("main".to_owned(), 2), ("new".to_owned(), 2)]
-    );
+    let refs: Vec<_> = applied(&base, list).refs().iter().map(|(name, r)| (name.clone(), r.snapshot_id)).collect();
+    assert_eq!(refs, [("b".to_owned(), 2), ("main".to_owned(), 2), ("new".to_owned(), 2)]);
 }
 
 #[test]
 fn removing_main_empties_the_table_and_keeps_its_history() {
-    let empty = applied(
-        &history(2),
-        json!([{"action": "remove-snapshot-ref", "ref-name": "main"}]),
-    );
+    let empty = applied(&history(2), json!([{"action": "remove-snapshot-ref", "ref-name": "main"}]));
     assert_eq!((empty.current_snapshot_id(), ids(&empty)), (None, vec![1, 2]));
-    assert!(
-        !String::from_utf8(empty.encode().to_vec())
-            .unwrap()
-            .contains("current-snapshot-id")
-    );
-    let again = applied(
-        &empty,
-        json!([add(snapshot(3, None, 3, NOW_MS)), point("main", "branch", 3)]),
-    );
+    assert!(!String::from_utf8(empty.encode().to_vec()).unwrap().contains("current-snapshot-id"));
+    let again = applied(&empty, json!([add(snapshot(3, None, 3, NOW_MS)), point("main", "branch", 3)]));
     assert_eq!(again.current_snapshot_id(), Some(3));
 }
 
@@ -406,30 +338,17 @@ fn with_a_snapshot_go_its_statistics_its_refs_and_the_history_before_it() {
     );
     let table = applied(&base, json!([{"action": "remove-snapshots", "snapshot-ids": [2, 99]}]));
     assert_eq!((ids(&table), log(&table)), (vec![1, 3, 4], vec![(3, 3000), (4, 4000)]));
-    assert_eq!(
-        table.statistics().iter().map(|s| s.snapshot_id).collect::<Vec<_>>(),
-        [3]
-    );
+    assert_eq!(table.statistics().iter().map(|s| s.snapshot_id).collect::<Vec<_>>(), [3]);
     assert!(table.partition_statistics().is_empty());
     assert_eq!(table.refs().keys().collect::<Vec<_>>(), ["main"]);
-    let none = applied(
-        &base,
-        json!([{"action": "remove-snapshots", "snapshot-ids": [1, 2, 3, 4]}]),
-    );
+    let none = applied(&base, json!([{"action": "remove-snapshots", "snapshot-ids": [1, 2, 3, 4]}]));
     assert_eq!((none.current_snapshot_id(), log(&none)), (None, vec![]));
 }
 
 #[test]
 fn statistics_are_replaced_for_their_own_snapshot_only() {
-    let table = applied(
-        &history(2),
-        json!([statistics(1, "a"), statistics(2, "b"), statistics(1, "c")]),
-    );
-    let files: Vec<_> = table
-        .statistics()
-        .iter()
-        .map(|s| (s.snapshot_id, s.path.as_str()))
-        .collect();
+    let table = applied(&history(2), json!([statistics(1, "a"), statistics(2, "b"), statistics(1, "c")]));
+    let files: Vec<_> = table.statistics().iter().map(|s| (s.snapshot_id, s.path.as_str())).collect();
     assert_eq!(files, [(1, "c"), (2, "b")]);
 }
 
@@ -447,20 +366,13 @@ fn set_schema(id: i32) -> Value {
 
 #[test]
 fn an_earlier_schema_is_reused_and_minus_one_finds_it() {
-    let first = [
-        field(1, "id", "long"),
-        field(2, "ts", "timestamp"),
-        field(3, "s", "string"),
-    ];
+    let first = [field(1, "id", "long"), field(2, "ts", "timestamp"), field(3, "s", "string")];
     let mut more = first.to_vec();
     more.push(field(42, "n", "int"));
     let base = applied(&table(2), json!([add_schema(more.clone().into()), set_schema(-1)]));
     assert_eq!((base.current_schema_id(), base.last_column_id()), (1, 42));
     let back = applied(&base, json!([add_schema(first.to_vec().into()), set_schema(-1)]));
-    assert_eq!(
-        (back.current_schema_id(), back.schemas().len(), back.last_column_id()),
-        (0, 2, 42)
-    );
+    assert_eq!((back.current_schema_id(), back.schemas().len(), back.last_column_id()), (0, 2, 42));
     let forward = applied(&back, json!([add_schema(more.into()), set_schema(-1)]));
     assert_eq!((forward.current_schema_id(), forward.schemas().len()), (1, 2));
 }
@@ -488,32 +400,19 @@ fn a_field_id_with_data_keeps_its_type_but_a_replaced_table_may_reuse_it() {
     let base = history(1);
     let (kind, message) = refused(&base, json!([string_ids.clone()]));
     assert_eq!(kind, Kind::Invalid);
-    assert!(
-        message.contains("cannot change column id (field id 1) from long to string"),
-        "{message}"
-    );
+    assert!(message.contains("cannot change column id (field id 1) from long to string"), "{message}");
     let replace = json!([{"action": "remove-snapshot-ref", "ref-name": "main"}, string_ids.clone(), set_schema(-1)]);
     assert_eq!(applied(&base, replace).current_schema_id(), 1);
-    assert_eq!(
-        applied(&table(2), json!([string_ids, set_schema(-1)])).current_schema_id(),
-        1
-    );
+    assert_eq!(applied(&table(2), json!([string_ids, set_schema(-1)])).current_schema_id(), 1);
 }
 
 #[test]
 fn engines_may_relax_require_and_add_columns_as_they_like() {
-    let mut fields = vec![
-        field(1, "id", "long"),
-        field(2, "ts", "timestamp"),
-        field(4, "added", "decimal(9, 2)"),
-    ];
+    let mut fields = vec![field(1, "id", "long"), field(2, "ts", "timestamp"), field(4, "added", "decimal(9, 2)")];
     fields[0]["required"] = false.into();
     fields[1]["required"] = true.into();
     fields[2]["required"] = true.into();
-    assert_eq!(
-        applied(&history(1), json!([add_schema(fields.into()), set_schema(-1)])).last_column_id(),
-        4
-    );
+    assert_eq!(applied(&history(1), json!([add_schema(fields.into()), set_schema(-1)])).last_column_id(), 4);
 }
 
 #[test]
@@ -521,10 +420,7 @@ fn types_of_v3_are_refused_on_v2() {
     let variant = json!([add_schema(json!([field(1, "id", "long"), field(4, "v", "variant")]))]);
     let (kind, message) = refused(&table(2), variant.clone());
     assert_eq!(kind, Kind::Invalid);
-    assert_eq!(
-        message,
-        "Invalid schema for v2:\n- Invalid type for v: variant is not supported until v3"
-    );
+    assert_eq!(message, "Invalid schema for v2:\n- Invalid type for v: variant is not supported until v3");
     assert_eq!(applied(&table(3), variant).schemas().len(), 2);
 }
 
@@ -534,11 +430,7 @@ fn a_schema_that_a_ref_still_needs_stays() {
     list.push(add_schema(json!([field(1, "key", "long")])));
     let base = applied(&history(1), list.into());
     let table = applied(&base, json!([{"action": "remove-schemas", "schema-ids": [0, 2]}]));
-    assert_eq!(
-        table.schemas().map(|s| s.id()).collect::<Vec<_>>(),
-        [0, 1],
-        "snapshot 1 was written with schema 0"
-    );
+    assert_eq!(table.schemas().map(|s| s.id()).collect::<Vec<_>>(), [0, 1], "snapshot 1 was written with schema 0");
 }
 
 fn add_spec(fields: Value) -> Value {
@@ -554,37 +446,15 @@ fn specs_are_numbered_reused_and_bound_to_the_current_schema() {
     assert_eq!((one.default_spec_id(), one.last_partition_id()), (1, 1000));
     let two = applied(&one, json!([add_spec(json!([day, bucket])), set]));
     let fields: Vec<_> = two.spec(2).unwrap().fields().iter().map(|f| f.field_id).collect();
-    assert_eq!(
-        (fields, two.last_partition_id()),
-        (vec![1001, 1000], 1001),
-        "a known field keeps its id"
-    );
+    assert_eq!((fields, two.last_partition_id()), (vec![1001, 1000], 1001), "a known field keeps its id");
     let again = applied(&two, json!([add_spec(json!([bucket])), set]));
-    assert_eq!(
-        (again.default_spec_id(), again.specs().len(), again.last_partition_id()),
-        (1, 3, 1001)
-    );
+    assert_eq!((again.default_spec_id(), again.specs().len(), again.last_partition_id()), (1, 3, 1001));
     for (fields, message) in [
-        (
-            json!([{"source-id": 9, "name": "x", "transform": "identity"}]),
-            "Cannot find source column",
-        ),
-        (
-            json!([{"source-id": 3, "name": "x", "transform": "day"}]),
-            "Invalid source type string for transform: day",
-        ),
-        (
-            json!([{"source-id": 1, "name": "s", "transform": "bucket[2]"}]),
-            "another column",
-        ),
-        (
-            json!([{"source-id": 1, "name": "x", "transform": "bucket[0]"}]),
-            "positive number",
-        ),
-        (
-            json!([{"source-id": 1, "name": "", "transform": "identity"}]),
-            "needs a name",
-        ),
+        (json!([{"source-id": 9, "name": "x", "transform": "identity"}]), "Cannot find source column"),
+        (json!([{"source-id": 3, "name": "x", "transform": "day"}]), "Invalid source type string for transform: day"),
+        (json!([{"source-id": 1, "name": "s", "transform": "bucket[2]"}]), "another column"),
+        (json!([{"source-id": 1, "name": "x", "transform": "bucket[0]"}]), "positive number"),
+        (json!([{"source-id": 1, "name": "", "transform": "identity"}]), "needs a name"),
         (json!([bucket, bucket]), "comes twice"),
     ] {
         let (kind, text) = refused(&two, json!([add_spec(fields)]));
@@ -594,11 +464,8 @@ fn specs_are_numbered_reused_and_bound_to_the_current_schema() {
 
 #[test]
 fn format_version_1_numbers_partition_fields_in_order() {
-    let spec = |id: i32| {
-        json!([add_spec(
-            json!([{"source-id": 1, "field-id": id, "name": "p", "transform": "identity"}])
-        )])
-    };
+    let spec =
+        |id: i32| json!([add_spec(json!([{"source-id": 1, "field-id": id, "name": "p", "transform": "identity"}]))]);
     assert_eq!(refused(&table(1), spec(1005)).0, Kind::Invalid);
     assert_eq!(applied(&table(1), spec(1000)).last_partition_id(), 1000);
 }
@@ -626,18 +493,9 @@ fn a_column_that_the_default_spec_or_order_needs_cannot_go() {
     let without = |keep: Value| json!([add_schema(keep), set_schema(-1)]);
     let (kind, message) = refused(&base, without(json!([field(1, "id", "long"), field(3, "s", "string")])));
     assert_eq!(kind, Kind::Invalid);
-    assert!(
-        message.contains("Cannot find source column for partition field: 1000: d: day(2)"),
-        "{message}"
-    );
-    let (_, message) = refused(
-        &base,
-        without(json!([field(1, "id", "long"), field(2, "ts", "timestamp")])),
-    );
-    assert!(
-        message.contains("Cannot find source column for sort field: identity(3)"),
-        "{message}"
-    );
+    assert!(message.contains("Cannot find source column for partition field: 1000: d: day(2)"), "{message}");
+    let (_, message) = refused(&base, without(json!([field(1, "id", "long"), field(2, "ts", "timestamp")])));
+    assert!(message.contains("Cannot find source column for sort field: identity(3)"), "{message}");
 }
 
 #[test]
@@ -669,16 +527,10 @@ fn the_metadata_log_is_bounded_and_tells_what_fell_out() {
             );
         }
         let location = format!("m{i}");
-        let at = ApplyAt {
-            now_ms: NOW_MS + 5000 + i,
-            previous_location: Some(&location),
-        };
+        let at = ApplyAt { now_ms: NOW_MS + 5000 + i, previous_location: Some(&location) };
         let base_ms = table.last_updated_ms();
-        let outcome = apply(
-            &table,
-            &updates(json!([{"action": "set-properties", "updates": {"i": i.to_string()}}])),
-            &at,
-        );
+        let outcome =
+            apply(&table, &updates(json!([{"action": "set-properties", "updates": {"i": i.to_string()}}])), &at);
         let outcome = outcome.unwrap();
         dropped.push(outcome.dropped_metadata_files);
         table = outcome.metadata;
@@ -686,11 +538,7 @@ fn the_metadata_log_is_bounded_and_tells_what_fell_out() {
     }
     let files: Vec<_> = table.metadata_log().iter().map(|e| e.metadata_file.as_str()).collect();
     assert_eq!(files, ["m2", "m3"]);
-    assert_eq!(
-        dropped,
-        [vec![], vec![], vec![], vec!["m1".to_owned()]],
-        "only once the table asks for it"
-    );
+    assert_eq!(dropped, [vec![], vec![], vec![], vec!["m1".to_owned()]], "only once the table asks for it");
 }
 
 #[test]
@@ -709,22 +557,9 @@ fn a_staged_table_is_assembled_from_its_first_updates() {
         add(snapshot(1, None, 1, NOW_MS)),
         point("main", "branch", 1)]);
     let table = assemble(&updates(list), NOW_MS).unwrap();
-    assert_eq!(
-        (table.format_version(), table.uuid(), table.location()),
-        (1, Uuid::from_u128(5), "s3://b/new")
-    );
-    assert_eq!(
-        (
-            table.current_schema_id(),
-            table.default_spec_id(),
-            table.default_sort_order_id()
-        ),
-        (0, 0, 0)
-    );
-    assert_eq!(
-        (table.current_snapshot_id(), table.last_updated_ms()),
-        (Some(1), NOW_MS)
-    );
+    assert_eq!((table.format_version(), table.uuid(), table.location()), (1, Uuid::from_u128(5), "s3://b/new"));
+    assert_eq!((table.current_schema_id(), table.default_spec_id(), table.default_sort_order_id()), (0, 0, 0));
+    assert_eq!((table.current_snapshot_id(), table.last_updated_ms()), (Some(1), NOW_MS));
     assert_eq!(table.properties().keys().collect::<Vec<_>>(), ["a"]);
     assert_eq!(TableMetadata::parse(&table.encode()).unwrap().encode(), table.encode());
 }
@@ -738,17 +573,11 @@ fn a_table_that_lacks_a_part_is_not_assembled() {
         json!({"action": "set-location", "location": "s3://b/new"}),
     ];
     let table = assemble(&updates(whole.to_vec().into()), NOW_MS).unwrap();
-    assert_eq!(
-        (table.format_version(), table.specs().len(), table.sort_orders().len()),
-        (2, 1, 1)
-    );
+    assert_eq!((table.format_version(), table.specs().len(), table.sort_orders().len()), (2, 1, 1));
     for missing in [0, 1, 2, 3] {
         let mut list = whole.to_vec();
         list.remove(missing);
-        assert_eq!(
-            assemble(&updates(list.into()), NOW_MS).unwrap_err().kind(),
-            Kind::Invalid
-        );
+        assert_eq!(assemble(&updates(list.into()), NOW_MS).unwrap_err().kind(), Kind::Invalid);
     }
 }
 
@@ -766,41 +595,22 @@ fn ids_that_are_used_up_are_refused_and_nothing_overflows() {
     let identity = |id: i32| json!({"source-id": 1, "field-id": id, "name": "p", "transform": "identity"});
     let highest = applied(&table(2), json!([add_spec(json!([identity(i32::MAX)]))]));
     assert_eq!(highest.last_partition_id(), i32::MAX);
-    let last_schema = altered(
-        &table(2),
-        &[
-            ("/schemas/0/schema-id", i32::MAX.into()),
-            ("/current-schema-id", i32::MAX.into()),
-        ],
-    );
-    let last_spec = altered(
-        &table(2),
-        &[
-            ("/partition-specs/0/spec-id", i32::MAX.into()),
-            ("/default-spec-id", i32::MAX.into()),
-        ],
-    );
+    let last_schema =
+        altered(&table(2), &[("/schemas/0/schema-id", i32::MAX.into()), ("/current-schema-id", i32::MAX.into())]);
+    let last_spec =
+        altered(&table(2), &[("/partition-specs/0/spec-id", i32::MAX.into()), ("/default-spec-id", i32::MAX.into())]);
     let order = json!({"order-id": 1, "fields":
         [{"source-id": 1, "transform": "identity", "direction": "asc", "null-order": "nulls-first"}]});
     let sorted = json!({"action": "add-sort-order", "sort-order": order});
-    let last_order = altered(
-        &applied(&table(2), json!([sorted.clone()])),
-        &[("/sort-orders/1/order-id", i32::MAX.into())],
-    );
+    let last_order =
+        altered(&applied(&table(2), json!([sorted.clone()])), &[("/sort-orders/1/order-id", i32::MAX.into())]);
     let bucket = json!({"source-id": 1, "name": "b", "transform": "bucket[2]"});
     let mut reversed = sorted.clone();
     reversed["sort-order"]["fields"][0]["direction"] = "desc".into();
-    assert!(
-        !try_apply(&last_order, json!([sorted])).unwrap().changed,
-        "what is there needs no new id"
-    );
+    assert!(!try_apply(&last_order, json!([sorted])).unwrap().changed, "what is there needs no new id");
     for (base, update, message) in [
         (&highest, add_spec(json!([bucket])), "no partition field id is left"),
-        (
-            &last_schema,
-            add_schema(json!([field(4, "n", "int")])),
-            "no schema id is left",
-        ),
+        (&last_schema, add_schema(json!([field(4, "n", "int")])), "no schema id is left"),
         (&last_spec, add_spec(json!([bucket])), "no partition spec id is left"),
         (&last_order, reversed, "no sort order id is left"),
         (&table(2), add_spec(json!([identity(-1)])), "must not be negative"),
@@ -818,28 +628,13 @@ fn what_no_client_could_read_back_is_not_added() {
     let mut documented = field(4, "n", "int");
     documented["doc"] = 5.into();
     for (update, message) in [
-        (
-            with(field(4, "n", "martian")),
-            "add-schema.schema.fields: column n: unknown type 'martian'",
-        ),
+        (with(field(4, "n", "martian")), "add-schema.schema.fields: column n: unknown type 'martian'"),
         (with(field(4, "n", "decimal(50,60)")), "unknown type 'decimal(50,60)'"),
         (with(documented), "column n: doc must be a string"),
-        (
-            json!({"action": "add-schema", "schema": {"type": "list", "fields": whole}}),
-            "schema.type: must be 'struct'",
-        ),
-        (
-            json!({"action": "add-schema", "schema": {"fields": whole}}),
-            "schema.type: must be 'struct'",
-        ),
-        (
-            add_spec(json!([{"source-id": 1, "name": "x", "transform": "bucket"}])),
-            "'bucket' needs a positive number",
-        ),
-        (
-            add_spec(json!([{"source-ids": [1], "name": "x", "transform": "identity"}])),
-            "not supported until v3",
-        ),
+        (json!({"action": "add-schema", "schema": {"type": "list", "fields": whole}}), "schema.type: must be 'struct'"),
+        (json!({"action": "add-schema", "schema": {"fields": whole}}), "schema.type: must be 'struct'"),
+        (add_spec(json!([{"source-id": 1, "name": "x", "transform": "bucket"}])), "'bucket' needs a positive number"),
+        (add_spec(json!([{"source-ids": [1], "name": "x", "transform": "identity"}])), "not supported until v3"),
         (
             json!({"action": "add-encryption-key", "encryption-key": {"key-id": "k", "encrypted-key-metadata": "AA=="}}),
             "v2 tables have no encryption keys",
@@ -856,11 +651,7 @@ fn what_no_client_could_read_back_is_not_added() {
 #[test]
 fn a_column_that_is_stranger_than_what_may_be_added_is_carried_on() {
     let strange = altered(&table(2), &[("/schemas/0/fields/2/type", json!("martian"))]);
-    let mut fields = vec![
-        field(1, "id", "long"),
-        field(2, "ts", "timestamp"),
-        field(3, "s", "martian"),
-    ];
+    let mut fields = vec![field(1, "id", "long"), field(2, "ts", "timestamp"), field(3, "s", "martian")];
     fields.push(field(4, "n", "int"));
     let grown = applied(&strange, json!([add_schema(fields.clone().into()), set_schema(-1)]));
     assert_eq!((grown.schemas().len(), grown.last_column_id()), (2, 4));
@@ -876,40 +667,21 @@ fn spellings_that_some_clients_cannot_read_are_stored_in_their_normal_form() {
         {"type": "struct", "identifier-field-ids": null, "fields": [field(1, "id", "long")]}});
     let table = applied(&table(2), json!([order, schema]));
     let stored = table.sort_order(1).unwrap().raw().get();
-    assert!(
-        stored.contains(r#""direction":"desc","null-order":"nulls-last""#),
-        "{stored}"
-    );
+    assert!(stored.contains(r#""direction":"desc","null-order":"nulls-last""#), "{stored}");
     assert!(stored.contains(r#""x":1"#), "{stored}");
     assert!(!table.schema(1).unwrap().raw().get().contains("identifier-field-ids"));
 }
 
 #[test]
 fn snapshots_that_would_be_their_own_ancestors_are_refused() {
-    let child_first = json!([
-        add(snapshot(8, Some(9), 2, NOW_MS)),
-        add(snapshot(9, Some(1), 3, NOW_MS))
-    ]);
+    let child_first = json!([add(snapshot(8, Some(9), 2, NOW_MS)), add(snapshot(9, Some(1), 3, NOW_MS))]);
     assert_eq!(applied(&history(1), child_first).snapshots().len(), 3);
-    let circle = json!([
-        add(snapshot(8, Some(9), 2, NOW_MS)),
-        add(snapshot(9, Some(8), 3, NOW_MS))
-    ]);
+    let circle = json!([add(snapshot(8, Some(9), 2, NOW_MS)), add(snapshot(9, Some(8), 3, NOW_MS))]);
     let (kind, message) = refused(&history(1), circle);
-    assert!(
-        kind == Kind::Invalid && message.contains("snapshot 9 would be among its own ancestors"),
-        "{message}"
-    );
-    let expired = applied(
-        &history(2),
-        json!([{"action": "remove-snapshots", "snapshot-ids": [1]}]),
-    );
+    assert!(kind == Kind::Invalid && message.contains("snapshot 9 would be among its own ancestors"), "{message}");
+    let expired = applied(&history(2), json!([{"action": "remove-snapshots", "snapshot-ids": [1]}]));
     let back = json!([add(snapshot(1, Some(2), 3, NOW_MS + 9000))]);
-    assert_eq!(
-        refused(&expired, back).0,
-        Kind::Invalid,
-        "2 still names 1 as its parent"
-    );
+    assert_eq!(refused(&expired, back).0, Kind::Invalid, "2 still names 1 as its parent");
 }
 
 #[test]
@@ -932,15 +704,8 @@ fn a_table_without_uuid_gets_its_own_with_the_next_commit() {
     let next = applied(&base, moved);
     assert_eq!((next.uuid(), next.format_version()), (uuid, 2));
     assert_eq!(TableMetadata::parse(&next.encode()).unwrap().uuid(), uuid);
-    assert!(
-        !try_apply(&base, json!([{"action": "assign-uuid", "uuid": uuid}]))
-            .unwrap()
-            .changed
-    );
-    assert_eq!(
-        refused(&base, json!([{"action": "assign-uuid", "uuid": Uuid::from_u128(9)}])).0,
-        Kind::Invalid
-    );
+    assert!(!try_apply(&base, json!([{"action": "assign-uuid", "uuid": uuid}])).unwrap().changed);
+    assert_eq!(refused(&base, json!([{"action": "assign-uuid", "uuid": Uuid::from_u128(9)}])).0, Kind::Invalid);
 }
 
 #[test]
@@ -968,10 +733,7 @@ fn a_partition_field_id_keeps_its_meaning() {
         Some(id) => json!({"source-id": source, "field-id": id, "name": name, "transform": transform}),
         None => json!({"source-id": source, "name": name, "transform": transform}),
     };
-    let base = applied(
-        &table(2),
-        json!([add_spec(json!([partition(3, Some(1000), "s", "identity")]))]),
-    );
+    let base = applied(&table(2), json!([add_spec(json!([partition(3, Some(1000), "s", "identity")]))]));
     for (field, is_taken) in [
         (partition(3, Some(1000), "renamed", "identity"), true),
         (partition(3, Some(1000), "renamed", "Identity"), true),
@@ -985,24 +747,15 @@ fn a_partition_field_id_keeps_its_meaning() {
         assert_eq!(result.is_ok(), is_taken, "{field}");
     }
     let (_, text) = refused(&base, json!([add_spec(json!([partition(2, Some(1000), "d", "day")]))]));
-    assert!(
-        text.contains("partition field id 1000 of d belongs to s (identity of another spec)"),
-        "{text}"
-    );
+    assert!(text.contains("partition field id 1000 of d belongs to s (identity of another spec)"), "{text}");
 
     let several = altered(
         &applied(&base, json!([add_spec(json!([partition(3, None, "b", "bucket[4]")]))])),
         &[("/partition-specs/2/fields/0/field-id", 1000.into())],
     );
-    let both = [
-        partition(3, Some(1000), "b2", "bucket[4]"),
-        partition(3, Some(1000), "s2", "identity"),
-    ];
+    let both = [partition(3, Some(1000), "b2", "bucket[4]"), partition(3, Some(1000), "s2", "identity")];
     for field in both {
-        assert!(
-            try_apply(&several, json!([add_spec(json!([field.clone()]))])).is_ok(),
-            "{field}"
-        );
+        assert!(try_apply(&several, json!([add_spec(json!([field.clone()]))])).is_ok(), "{field}");
     }
 }
 
@@ -1021,14 +774,8 @@ fn an_id_that_the_request_uses_is_not_handed_out() {
 fn old_rows_keep_the_default_that_they_have() {
     let with = |members: Value| {
         let mut column = field(3, "s", "string");
-        column
-            .as_object_mut()
-            .unwrap()
-            .extend(members.as_object().unwrap().clone());
-        json!([
-            add_schema(json!([field(1, "id", "long"), field(2, "ts", "timestamp"), column])),
-            set_schema(-1)
-        ])
+        column.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        json!([add_schema(json!([field(1, "id", "long"), field(2, "ts", "timestamp"), column])), set_schema(-1)])
     };
     let v3 = json!([{"action": "upgrade-format-version", "format-version": 3}]);
     let base = applied(&history(1), v3.clone());
@@ -1039,10 +786,7 @@ fn old_rows_keep_the_default_that_they_have() {
         "{text}"
     );
     let empty = applied(&table(2), v3);
-    assert!(
-        try_apply(&empty, with(json!({"initial-default": "x"}))).is_ok(),
-        "there are no rows"
-    );
+    assert!(try_apply(&empty, with(json!({"initial-default": "x"}))).is_ok(), "there are no rows");
     let (_, text) = refused(&empty, with(json!({"initial-default": 5})));
     assert!(text.contains("initial-default is not a value of type string"), "{text}");
 }
@@ -1052,17 +796,10 @@ fn one_commit_adds_so_many_schemas_specs_and_orders_and_no_more() {
     let schema = |id: i32| add_schema(json!([field(1, "id", "long"), field(id + 4, "n", "int")]));
     let mut list: Vec<Value> = (0..1000).map(schema).collect();
     assert_eq!(applied(&history(1), list.clone().into()).schemas().len(), 1001);
-    list.push(add_spec(
-        json!([{"source-id": 1, "name": "b", "transform": "bucket[4]"}]),
-    ));
+    list.push(add_spec(json!([{"source-id": 1, "name": "b", "transform": "bucket[4]"}])));
     let (kind, text) = refused(&table(2), list.clone().into());
     assert!(kind == Kind::Invalid && text.contains("1001 add schemas"), "{text}");
-    assert!(
-        assemble(&updates(list.into()), NOW_MS)
-            .unwrap_err()
-            .message()
-            .contains("1001 add schemas")
-    );
+    assert!(assemble(&updates(list.into()), NOW_MS).unwrap_err().message().contains("1001 add schemas"));
 }
 
 #[test]

@@ -166,17 +166,12 @@ impl Columns {
             write_default: default("write-default"),
             unfit: doc.err().map(|_| "doc must be a string".to_owned()),
         };
-        self.read_type(field.required_raw("type")?, new, place)
-            .map_err(|f| f.under("type"))
+        self.read_type(field.required_raw("type")?, new, place).map_err(|f| f.under("type"))
     }
 
     /// Adds a column and all that is inside of its type.
     fn read_type(&mut self, type_: &RawValue, mut new: NewColumn, place: &Place) -> Checked<()> {
-        let nested = if type_.get().starts_with('"') {
-            None
-        } else {
-            Some(Object::parse(type_)?)
-        };
+        let nested = if type_.get().starts_with('"') { None } else { Some(Object::parse(type_)?) };
         let kind = match &nested {
             None => {
                 let name: String = json::decode(type_)?;
@@ -196,9 +191,9 @@ impl Columns {
             Kind::Primitive(_) => Ok(()),
             Kind::Struct => self.read_struct(&object, &inside),
             Kind::List => self.read_part(&object, "element", &inside),
-            Kind::Map => self
-                .read_part(&object, "key", &inside)
-                .and_then(|()| self.read_part(&object, "value", &inside)),
+            Kind::Map => {
+                self.read_part(&object, "key", &inside).and_then(|()| self.read_part(&object, "value", &inside))
+            }
         }
     }
 
@@ -206,59 +201,28 @@ impl Columns {
     fn read_part(&mut self, object: &Object<'_>, part: &str, place: &Place) -> Checked<()> {
         let id = object.required(&format!("{part}-id"))?;
         let required = part == "key" || object.required(&format!("{part}-required"))?;
-        let new = NewColumn {
-            id,
-            name: part.to_owned(),
-            required,
-            initial_default: None,
-            write_default: None,
-            unfit: None,
-        };
-        self.read_type(object.required_raw(part)?, new, place)
-            .map_err(|f| f.under(part))
+        let new =
+            NewColumn { id, name: part.to_owned(), required, initial_default: None, write_default: None, unfit: None };
+        self.read_type(object.required_raw(part)?, new, place).map_err(|f| f.under(part))
     }
 
     fn add(&mut self, new: NewColumn, kind: Kind, place: &Place) -> Checked<Place> {
         if place.depth == DEPTH_MAX {
             return Err(Flaw::new(format!("types are nested deeper than {DEPTH_MAX} levels")));
         }
-        let NewColumn {
-            id,
-            name,
-            required,
-            initial_default,
-            mut unfit,
-            ..
-        } = new;
+        let NewColumn { id, name, required, initial_default, mut unfit, .. } = new;
         if !(0..=FIELD_ID_MAX).contains(&id) {
             unfit.get_or_insert_with(|| format!("field id {id} is not between 0 and {FIELD_ID_MAX}"));
         }
         let name = place.name_of(&name);
         if let Some(taken) = self.by_id.get(&id) {
-            return Err(Flaw::new(format!(
-                "field id {id} is used by both {} and {name}",
-                taken.name
-            )));
+            return Err(Flaw::new(format!("field id {id} is used by both {} and {name}", taken.name)));
         }
         if self.by_name.insert(name.clone(), id).is_some() {
             return Err(Flaw::new(format!("column name {name} comes twice")));
         }
-        let inside = Place {
-            parent_id: Some(id),
-            prefix: name.clone(),
-            depth: place.depth + 1,
-        };
-        self.by_id.insert(
-            id,
-            Column {
-                name,
-                kind,
-                required,
-                parent_id: place.parent_id,
-                initial_default,
-                unfit,
-            },
-        );
+        let inside = Place { parent_id: Some(id), prefix: name.clone(), depth: place.depth + 1 };
+        self.by_id.insert(id, Column { name, kind, required, parent_id: place.parent_id, initial_default, unfit });
         Ok(inside)
     }
 }
@@ -282,10 +246,7 @@ impl NewColumn {
         if type_ == "unknown" && self.required {
             return Some("a column of type unknown cannot be required".to_owned());
         }
-        let defaults = [
-            ("initial-default", &self.initial_default),
-            ("write-default", &self.write_default),
-        ];
+        let defaults = [("initial-default", &self.initial_default), ("write-default", &self.write_default)];
         defaults.into_iter().find_map(|(key, default)| {
             let is_value = defaults::is_value(type_, default.as_deref()?);
             (!is_value).then(|| format!("{key} is not a value of type {type_}"))
@@ -302,19 +263,11 @@ struct Place {
 
 impl Place {
     fn top() -> Self {
-        Self {
-            parent_id: None,
-            prefix: String::new(),
-            depth: 0,
-        }
+        Self { parent_id: None, prefix: String::new(), depth: 0 }
     }
 
     fn name_of(&self, leaf: &str) -> String {
-        if self.prefix.is_empty() {
-            leaf.to_owned()
-        } else {
-            format!("{}.{leaf}", self.prefix)
-        }
+        if self.prefix.is_empty() { leaf.to_owned() } else { format!("{}.{leaf}", self.prefix) }
     }
 }
 
@@ -334,10 +287,7 @@ mod tests {
     #[test]
     fn nested_columns_are_listed_by_their_full_names() {
         let columns = columns(NESTED).unwrap();
-        let names: Vec<_> = columns
-            .iter()
-            .map(|(id, c)| (id, c.name.as_str(), c.kind.as_str()))
-            .collect();
+        let names: Vec<_> = columns.iter().map(|(id, c)| (id, c.name.as_str(), c.kind.as_str())).collect();
         let expected = [
             (1, "p", "struct"),
             (2, "p.x", "long"),
@@ -354,14 +304,8 @@ mod tests {
     #[test]
     fn a_broken_structure_is_named_by_its_path() {
         let cases = [
-            (
-                r#"[{"id":1,"name":"a","required":true}]"#,
-                "fields[0].type: is required",
-            ),
-            (
-                r#"[{"name":"a","required":true,"type":"int"}]"#,
-                "fields[0].id: is required",
-            ),
+            (r#"[{"id":1,"name":"a","required":true}]"#, "fields[0].type: is required"),
+            (r#"[{"name":"a","required":true,"type":"int"}]"#, "fields[0].id: is required"),
             (
                 r#"[{"id":1,"name":"a","required":true,"type":{"type":"set"}}]"#,
                 "fields[0].type.type: 'set' is no nested type",
@@ -376,10 +320,7 @@ mod tests {
             ),
         ];
         for (fields, message) in cases {
-            assert_eq!(
-                crate::error::Error::from(columns(fields).unwrap_err()).message(),
-                message
-            );
+            assert_eq!(crate::error::Error::from(columns(fields).unwrap_err()).message(), message);
         }
     }
 
@@ -389,18 +330,9 @@ mod tests {
             format!(r#"[{{"id":1,"name":"a","required":false,"type":"int"}},{{"required":false{members}}}]"#)
         };
         for (members, problem) in [
-            (
-                r#","id":2,"name":"b","type":"martian""#,
-                "fields: column b: unknown type 'martian'",
-            ),
-            (
-                r#","id":2,"name":"b","type":"int","doc":5"#,
-                "fields: column b: doc must be a string",
-            ),
-            (
-                r#","id":-5,"name":"b","type":"int""#,
-                "fields: column b: field id -5 is not between 0 and 2147483447",
-            ),
+            (r#","id":2,"name":"b","type":"martian""#, "fields: column b: unknown type 'martian'"),
+            (r#","id":2,"name":"b","type":"int","doc":5"#, "fields: column b: doc must be a string"),
+            (r#","id":-5,"name":"b","type":"int""#, "fields: column b: field id -5 is not between 0 and 2147483447"),
             (
                 r#","id":2147483647,"name":"b","type":"int""#,
                 "fields: column b: field id 2147483647 is not between 0 and 2147483447",

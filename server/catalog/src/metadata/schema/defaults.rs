@@ -35,10 +35,7 @@ fn normal_text(type_: &str, text: &str) -> Option<String> {
     match types::base(type_) {
         "string" => Some(text.to_owned()),
         "decimal" => decimal(text, types::decimal(type_)?.1),
-        "uuid" => Uuid::parse_str(text)
-            .ok()
-            .filter(|_| text.len() == 36)
-            .map(|uuid| uuid.to_string()),
+        "uuid" => Uuid::parse_str(text).ok().filter(|_| text.len() == 36).map(|uuid| uuid.to_string()),
         "fixed" => {
             let bytes: usize = types::argument(type_)?.parse().ok()?;
             hexadecimal(text).filter(|digits| Some(digits.len()) == bytes.checked_mul(2))
@@ -66,11 +63,7 @@ fn decimal(text: &str, scale: u32) -> Option<String> {
         return None;
     }
     let unscaled = digits.trim_start_matches('0');
-    let sign = if number.starts_with('-') && !unscaled.is_empty() {
-        "-"
-    } else {
-        ""
-    };
+    let sign = if number.starts_with('-') && !unscaled.is_empty() { "-" } else { "" };
     Some(format!("{sign}{unscaled}"))
 }
 
@@ -211,11 +204,7 @@ mod tests {
             ("decimal(9,2)", r#""1.50""#, r#""+01.50""#),
             ("binary", r#""ff""#, r#""FF""#),
             ("time", r#""10:11""#, r#""10:11:00.000""#),
-            (
-                "timestamptz",
-                r#""2017-11-16T22:31:08Z""#,
-                r#""2017-11-16T22:31:08.0+00:00""#,
-            ),
+            ("timestamptz", r#""2017-11-16T22:31:08Z""#, r#""2017-11-16T22:31:08.0+00:00""#),
             ("struct", r#"{"1":1,"2":2}"#, r#"{"2":2, "1":1}"#),
         ] {
             assert!(are_same(type_, a, b), "{a} and {b} as {type_}");

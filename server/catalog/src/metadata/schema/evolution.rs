@@ -12,17 +12,11 @@ const DEFAULTS_FORMAT_VERSION: u8 = 3;
 
 /// Refuses types and default values that came with a later format version; names every column that has one.
 pub(crate) fn check_format_version(columns: &Columns, format_version: u8) -> Checked<()> {
-    let problems: Vec<String> = columns
-        .iter()
-        .filter_map(|(_, column)| too_new(column, format_version))
-        .collect();
+    let problems: Vec<String> = columns.iter().filter_map(|(_, column)| too_new(column, format_version)).collect();
     if problems.is_empty() {
         return Ok(());
     }
-    Err(Flaw::new(format!(
-        "Invalid schema for v{format_version}:\n- {}",
-        problems.join("\n- ")
-    )))
+    Err(Flaw::new(format!("Invalid schema for v{format_version}:\n- {}", problems.join("\n- "))))
 }
 
 fn too_new(column: &Column, format_version: u8) -> Option<String> {
@@ -39,9 +33,7 @@ fn too_new(column: &Column, format_version: u8) -> Option<String> {
         return None;
     };
     let first = types::first_format_version(type_).filter(|first| format_version < *first)?;
-    Some(format!(
-        "Invalid type for {name}: {type_} is not supported until v{first}"
-    ))
+    Some(format!("Invalid type for {name}: {type_} is not supported until v{first}"))
 }
 
 /// For each field id the newest schema that has it.
@@ -147,19 +139,10 @@ mod tests {
         let second = schema(r#"[{"id":1,"name":"a","required":true,"type":"long"}]"#);
         let newest = NewestColumns::of(&[first.into(), second.into()]);
         let judge = |fields: &str| check_evolution(schema(fields).columns().unwrap(), |id| newest.get(id), 2);
-        assert_eq!(
-            judge(r#"[{"id":1,"name":"renamed","required":false,"type":"long"}]"#),
-            Ok(())
-        );
+        assert_eq!(judge(r#"[{"id":1,"name":"renamed","required":false,"type":"long"}]"#), Ok(()));
         assert_eq!(judge(r#"[{"id":3,"name":"b","required":true,"type":"int"}]"#), Ok(()));
-        assert!(
-            judge(r#"[{"id":1,"name":"a","required":true,"type":"int"}]"#).is_err(),
-            "long to int"
-        );
-        assert!(
-            judge(r#"[{"id":2,"name":"b","required":true,"type":"int"}]"#).is_err(),
-            "a dropped string as int"
-        );
+        assert!(judge(r#"[{"id":1,"name":"a","required":true,"type":"int"}]"#).is_err(), "long to int");
+        assert!(judge(r#"[{"id":2,"name":"b","required":true,"type":"int"}]"#).is_err(), "a dropped string as int");
         assert!(
             judge(r#"[{"id":1,"name":"a","required":true,"type":{"type":"struct","fields":[]}}]"#).is_err(),
             "a long as struct"
@@ -169,26 +152,16 @@ mod tests {
     #[test]
     fn the_initial_default_of_a_column_stays_for_good() {
         let column = |type_: &str, members: &str| {
-            schema(&format!(
-                r#"[{{"id":1,"name":"a","required":false,"type":"{type_}"{members}}}]"#
-            ))
+            schema(&format!(r#"[{{"id":1,"name":"a","required":false,"type":"{type_}"{members}}}]"#))
         };
         let five = r#","initial-default":5"#;
         for (before, after, is_same) in [
             (column("int", five), column("int", five), true),
             (column("int", five), column("long", five), true),
-            (
-                column("int", five),
-                column("int", r#","initial-default":5,"write-default":6"#),
-                true,
-            ),
+            (column("int", five), column("int", r#","initial-default":5,"write-default":6"#), true),
             (column("int", ""), column("int", r#","write-default":6"#), true),
             (column("int", ""), column("int", r#","initial-default":null"#), true),
-            (
-                column("double", five),
-                column("double", r#","initial-default":5.0"#),
-                true,
-            ),
+            (column("double", five), column("double", r#","initial-default":5.0"#), true),
             (column("int", ""), column("int", five), false),
             (column("int", five), column("int", ""), false),
             (column("int", five), column("int", r#","initial-default":6"#), false),
@@ -201,11 +174,8 @@ mod tests {
 
     #[test]
     fn the_newest_schema_speaks_for_a_column() {
-        let of = |type_: &str| {
-            Arc::new(schema(&format!(
-                r#"[{{"id":1,"name":"a","required":true,"type":"{type_}"}}]"#
-            )))
-        };
+        let of =
+            |type_: &str| Arc::new(schema(&format!(r#"[{{"id":1,"name":"a","required":true,"type":"{type_}"}}]"#)));
         let mut newest = NewestColumns::of(&[of("int"), of("long")]);
         assert_eq!(newest.get(1).unwrap().kind.as_str(), "long");
         newest.add(&of("string"));

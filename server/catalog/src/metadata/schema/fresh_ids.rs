@@ -37,22 +37,13 @@ pub(crate) fn with_fresh_ids(schema: &RawValue) -> Checked<(Box<RawValue>, Fresh
     let Some(identifiers) = identifiers else {
         return Ok((renumbered, ids));
     };
-    let fresh: Vec<String> = identifiers
-        .iter()
-        .filter_map(|id| Some(ids.get(*id)?.to_string()))
-        .collect();
-    Ok((
-        object.with(&[("identifier-field-ids", format!("[{}]", fresh.join(",")))]),
-        ids,
-    ))
+    let fresh: Vec<String> = identifiers.iter().filter_map(|id| Some(ids.get(*id)?.to_string())).collect();
+    Ok((object.with(&[("identifier-field-ids", format!("[{}]", fresh.join(",")))]), ids))
 }
 
 fn struct_type(object: &Object<'_>, ids: &mut FreshIds) -> Checked<String> {
     let fields = json::each(object.required_raw("fields")?, Object::parse)?;
-    let own: Vec<i32> = fields
-        .iter()
-        .map(|field| Ok(ids.assign(field.required("id")?)))
-        .collect::<Checked<_>>()?;
+    let own: Vec<i32> = fields.iter().map(|field| Ok(ids.assign(field.required("id")?))).collect::<Checked<_>>()?;
     let mut renumbered = Vec::with_capacity(fields.len());
     for (field, id) in fields.iter().zip(own) {
         let type_ = any_type(field.required_raw("type")?, ids)?;

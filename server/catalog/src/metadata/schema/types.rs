@@ -45,9 +45,7 @@ pub(super) fn is_of_the_format(name: &str) -> bool {
     let inside = |open: char, close: char| arguments.strip_prefix(open)?.strip_suffix(close);
     match base {
         "decimal" => inside('(', ')').is_some_and(is_precision_and_scale),
-        "fixed" => inside('[', ']')
-            .and_then(number)
-            .is_some_and(|bytes| i32::try_from(bytes).is_ok()),
+        "fixed" => inside('[', ']').and_then(number).is_some_and(|bytes| i32::try_from(bytes).is_ok()),
         "geometry" => inside('(', ')').is_some_and(is_reference_system),
         "geography" => inside('(', ')').is_some_and(|arguments| match arguments.split_once(',') {
             None => is_reference_system(arguments),
@@ -193,12 +191,9 @@ mod tests {
         ] {
             assert!(accepts(transform, type_), "{transform} of {type_}");
         }
-        for (transform, type_) in [
-            ("day", "string"),
-            ("hour", "date"),
-            ("bucket[4]", "double"),
-            ("identity", "variant"),
-        ] {
+        for (transform, type_) in
+            [("day", "string"), ("hour", "date"), ("bucket[4]", "double"), ("identity", "variant")]
+        {
             assert!(!accepts(transform, type_), "{transform} of {type_}");
         }
     }

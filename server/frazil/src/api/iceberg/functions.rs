@@ -32,16 +32,8 @@ pub async fn list_functions(
 pub async fn load_function(
     State(api): State<Api>,
     Caller(ctx): Caller,
-    AtFunction {
-        warehouse,
-        namespace,
-        name,
-    }: AtFunction,
+    AtFunction { warehouse, namespace, name }: AtFunction,
 ) -> Result<Json<LoadFunctionResult>> {
     api.catalog.namespaces.get(&ctx, &warehouse, &namespace).await?;
-    Err(Error::new(
-        Kind::NoSuchFunction,
-        format!("Function does not exist: {namespace}.{name}"),
-    )
-    .into())
+    Err(Error::new(Kind::NoSuchFunction, format!("Function does not exist: {namespace}.{name}")).into())
 }

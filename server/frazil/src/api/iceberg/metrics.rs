@@ -16,14 +16,8 @@ use crate::api::request::Mutation;
 pub async fn report_metrics(
     State(api): State<Api>,
     AtTable { warehouse, ident }: AtTable,
-    Mutation {
-        ctx,
-        body: Report(body),
-    }: Mutation<Report>,
+    Mutation { ctx, body: Report(body) }: Mutation<Report>,
 ) -> Result<StatusCode> {
-    api.catalog
-        .metrics_reports
-        .report(&ctx, &warehouse, &ident, &body)
-        .await?;
+    api.catalog.metrics_reports.report(&ctx, &warehouse, &ident, &body).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use catalog::namespaces::{Namespace, PropertiesChange};
+use catalog::namespaces::Namespace;
 
 use crate::api::Api;
 use crate::api::error::Result;
@@ -25,11 +25,7 @@ pub async fn list_namespaces(
     Parent(parent): Parent,
     Query(paging): Query<Paging>,
 ) -> Result<Json<ListNamespacesResponse>> {
-    let listing = api
-        .catalog
-        .namespaces
-        .list(&ctx, &warehouse, parent.as_ref(), &paging.into())
-        .await?;
+    let listing = api.catalog.namespaces.list(&ctx, &warehouse, parent.as_ref(), &paging.into()).await?;
     Ok(Json(listing.into()))
 }
 
@@ -42,11 +38,7 @@ pub async fn create_namespace(
     InWarehouse(warehouse): InWarehouse,
     Mutation { ctx, body }: Mutation<CreateNamespaceRequest>,
 ) -> Result<Json<NamespaceResponse>> {
-    let created = api
-        .catalog
-        .namespaces
-        .create(&ctx, &warehouse, Namespace::try_from(body)?)
-        .await?;
+    let created = api.catalog.namespaces.create(&ctx, &warehouse, Namespace::try_from(body)?).await?;
     Ok(Json(created.into()))
 }
 
@@ -58,9 +50,7 @@ pub async fn load_namespace_metadata(
     Caller(ctx): Caller,
     AtNamespace { warehouse, namespace }: AtNamespace,
 ) -> Result<Json<NamespaceResponse>> {
-    Ok(Json(
-        api.catalog.namespaces.get(&ctx, &warehouse, &namespace).await?.into(),
-    ))
+    Ok(Json(api.catalog.namespaces.get(&ctx, &warehouse, &namespace).await?.into()))
 }
 
 /// Tell whether a namespace exists.
@@ -98,14 +88,6 @@ pub async fn update_properties(
     AtNamespace { warehouse, namespace }: AtNamespace,
     Mutation { ctx, body }: Mutation<UpdateNamespacePropertiesRequest>,
 ) -> Result<Json<UpdateNamespacePropertiesResponse>> {
-    let change = PropertiesChange {
-        removals: body.removals,
-        updates: body.updates,
-    };
-    let changed = api
-        .catalog
-        .namespaces
-        .update_properties(&ctx, &warehouse, namespace, change)
-        .await?;
+    let changed = api.catalog.namespaces.update_properties(&ctx, &warehouse, namespace, body.into()).await?;
     Ok(Json(changed.into()))
 }

@@ -27,13 +27,7 @@ pub async fn list_tables(
     AtNamespace { warehouse, namespace }: AtNamespace,
     Query(paging): Query<Paging>,
 ) -> Result<Json<ListTablesResponse>> {
-    Ok(Json(
-        api.catalog
-            .tables
-            .list(&ctx, &warehouse, &namespace, &paging.into())
-            .await?
-            .into(),
-    ))
+    Ok(Json(api.catalog.tables.list(&ctx, &warehouse, &namespace, &paging.into()).await?.into()))
 }
 
 /// Create a table, or stage one that its first commit makes.
@@ -47,12 +41,7 @@ pub async fn create_table(
     AtNamespace { warehouse, namespace }: AtNamespace,
     Mutation { ctx, body }: Mutation<CreateTableRequest>,
 ) -> Result<Response> {
-    Ok(document(
-        api.catalog
-            .tables
-            .create(&ctx, &warehouse, body.within(namespace))
-            .await?,
-    ))
+    Ok(document(api.catalog.tables.create(&ctx, &warehouse, body.within(namespace)).await?))
 }
 
 /// Load a table, or learn that it is still the one that the client has.
@@ -68,11 +57,7 @@ pub async fn load_table(
     Query(query): Query<LoadQuery>,
     known: IfNoneMatch,
 ) -> Result<Response> {
-    let loaded = api
-        .catalog
-        .tables
-        .load(&ctx, &warehouse, &ident, query.mode(), &known.tags)
-        .await?;
+    let loaded = api.catalog.tables.load(&ctx, &warehouse, &ident, query.mode(), &known.tags).await?;
     Ok(known.answer(loaded))
 }
 
@@ -99,9 +84,7 @@ pub async fn update_table(
     AtTable { warehouse, ident }: AtTable,
     Mutation { ctx, body }: Mutation<CommitRequest>,
 ) -> Result<Response> {
-    Ok(document(
-        api.catalog.commits.commit(&ctx, &warehouse, ident, body).await?,
-    ))
+    Ok(document(api.catalog.commits.commit(&ctx, &warehouse, ident, body).await?))
 }
 
 /// Drop a table, and its files too where that is asked for.
@@ -113,10 +96,7 @@ pub async fn drop_table(
     Query(query): Query<DropQuery>,
     Mutation { ctx, body: NoBody }: Mutation<NoBody>,
 ) -> Result<StatusCode> {
-    api.catalog
-        .tables
-        .drop(&ctx, &warehouse, ident, query.purge_requested)
-        .await?;
+    api.catalog.tables.drop(&ctx, &warehouse, ident, query.purge_requested).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -142,12 +122,7 @@ pub async fn register_table(
     AtNamespace { warehouse, namespace }: AtNamespace,
     Mutation { ctx, body }: Mutation<RegisterTableRequest>,
 ) -> Result<Response> {
-    Ok(document(
-        api.catalog
-            .tables
-            .register(&ctx, &warehouse, body.within(namespace))
-            .await?,
-    ))
+    Ok(document(api.catalog.tables.register(&ctx, &warehouse, body.within(namespace)).await?))
 }
 
 /// Give a table another name, in the same namespace or another.

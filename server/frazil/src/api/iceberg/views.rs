@@ -24,13 +24,7 @@ pub async fn list_views(
     AtNamespace { warehouse, namespace }: AtNamespace,
     Query(paging): Query<Paging>,
 ) -> Result<Json<ListTablesResponse>> {
-    Ok(Json(
-        api.catalog
-            .views
-            .list(&ctx, &warehouse, &namespace, &paging.into())
-            .await?
-            .into(),
-    ))
+    Ok(Json(api.catalog.views.list(&ctx, &warehouse, &namespace, &paging.into()).await?.into()))
 }
 
 /// Create a view.
@@ -43,12 +37,7 @@ pub async fn create_view(
     AtNamespace { warehouse, namespace }: AtNamespace,
     Mutation { ctx, body }: Mutation<CreateViewRequest>,
 ) -> Result<Response> {
-    Ok(document(
-        api.catalog
-            .views
-            .create(&ctx, &warehouse, body.within(namespace))
-            .await?,
-    ))
+    Ok(document(api.catalog.views.create(&ctx, &warehouse, body.within(namespace)).await?))
 }
 
 /// Load a view, or learn that it is still the one that the client has.
@@ -88,9 +77,7 @@ pub async fn replace_view(
     AtView { warehouse, ident }: AtView,
     Mutation { ctx, body }: Mutation<ReplaceView>,
 ) -> Result<Response> {
-    Ok(document(
-        api.catalog.views.replace(&ctx, &warehouse, ident, body).await?,
-    ))
+    Ok(document(api.catalog.views.replace(&ctx, &warehouse, ident, body).await?))
 }
 
 /// Drop a view.
@@ -115,12 +102,7 @@ pub async fn register_view(
     AtNamespace { warehouse, namespace }: AtNamespace,
     Mutation { ctx, body }: Mutation<RegisterViewRequest>,
 ) -> Result<Response> {
-    Ok(document(
-        api.catalog
-            .views
-            .register(&ctx, &warehouse, body.within(namespace))
-            .await?,
-    ))
+    Ok(document(api.catalog.views.register(&ctx, &warehouse, body.within(namespace)).await?))
 }
 
 /// Give a view another name, in the same namespace or another.

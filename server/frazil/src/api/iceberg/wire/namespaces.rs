@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use catalog::error::Result;
 use catalog::ident::NamespaceIdent;
 use catalog::listing::Listing;
-use catalog::namespaces::{Namespace, PropertiesChanged};
+use catalog::namespaces::{Namespace, PropertiesChange, PropertiesChanged};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -21,19 +21,15 @@ pub struct CreateNamespaceRequest {
     /// The levels, outermost first.
     #[schema(min_items = 1, example = json!(["accounting", "tax"]))]
     namespace: Vec<String>,
-    #[serde(default)]
-    #[schema(value_type = Option<BTreeMap<String, String>>)]
     properties: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct UpdateNamespacePropertiesRequest {
     /// Keys to remove.
-    #[serde(default)]
-    pub removals: Vec<String>,
+    removals: Option<Vec<String>>,
     /// Properties to set.
-    #[serde(default)]
-    pub updates: BTreeMap<String, String>,
+    updates: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -64,38 +60,31 @@ impl TryFrom<CreateNamespaceRequest> for Namespace {
 
     fn try_from(request: CreateNamespaceRequest) -> Result<Self> {
         let ident = NamespaceIdent::new(request.namespace)?;
-        Ok(Self {
-            ident,
-            properties: request.properties.unwrap_or_default(),
-        })
+        Ok(Self { ident, properties: request.properties.unwrap_or_default() })
+    }
+}
+
+impl From<UpdateNamespacePropertiesRequest> for PropertiesChange {
+    fn from(request: UpdateNamespacePropertiesRequest) -> Self {
+        Self { removals: request.removals.unwrap_or_default(), updates: request.updates.unwrap_or_default() }
     }
 }
 
 impl From<Namespace> for NamespaceResponse {
     fn from(namespace: Namespace) -> Self {
-        Self {
-            namespace: namespace.ident.levels().to_vec(),
-            properties: namespace.properties,
-        }
+        Self { namespace: namespace.ident.levels().to_vec(), properties: namespace.properties }
     }
 }
 
 impl From<PropertiesChanged> for UpdateNamespacePropertiesResponse {
     fn from(changed: PropertiesChanged) -> Self {
-        Self {
-            updated: changed.updated,
-            removed: changed.removed,
-            missing: changed.missing,
-        }
+        Self { updated: changed.updated, removed: changed.removed, missing: changed.missing }
     }
 }
 
 impl From<Listing<NamespaceIdent>> for ListNamespacesResponse {
     fn from(listing: Listing<NamespaceIdent>) -> Self {
         let namespaces = listing.entries.iter().map(|ident| ident.levels().to_vec()).collect();
-        Self {
-            namespaces,
-            next_page_token: listing.next_page_token,
-        }
+        Self { namespaces, next_page_token: listing.next_page_token }
     }
 }

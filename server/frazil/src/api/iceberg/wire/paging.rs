@@ -23,21 +23,13 @@ pub struct Paging {
 #[into_params(parameter_in = Query)]
 pub struct ParentQuery {
     /// The levels of a namespace, with 0x1F between them. Empty or absent, the top is listed.
-    #[expect(
-        dead_code,
-        reason = "only its documentation is wanted: the value is taken before it is decoded"
-    )]
+    #[expect(dead_code, reason = "only its documentation is wanted: the value is taken before it is decoded")]
     parent: Option<String>,
 }
 
 impl From<Paging> for PageRequest {
     fn from(paging: Paging) -> Self {
-        let size = paging
-            .page_size
-            .map(|size| u32::try_from(size.get()).unwrap_or(u32::MAX));
-        Self {
-            token: paging.page_token,
-            size,
-        }
+        let size = paging.page_size.map(|size| u32::try_from(size.get()).unwrap_or(u32::MAX));
+        Self { token: paging.page_token, size }
     }
 }

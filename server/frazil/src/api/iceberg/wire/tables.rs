@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::api::iceberg::wire::metadata::{PartitionSpec, Schema, SortOrder, TableMetadata};
+use crate::api::json;
 use crate::api::request::json_bodies;
 
 json_bodies! {
@@ -55,7 +56,9 @@ pub struct RegisterTableRequest {
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct RenameTableRequest {
+    #[serde(deserialize_with = "json::object")]
     source: TableIdentifier,
+    #[serde(deserialize_with = "json::object")]
     destination: TableIdentifier,
 }
 
@@ -168,19 +171,13 @@ impl TryFrom<TableIdentifier> for TableIdent {
 
 impl From<TableIdent> for TableIdentifier {
     fn from(ident: TableIdent) -> Self {
-        Self {
-            namespace: ident.namespace.levels().to_vec(),
-            name: ident.name,
-        }
+        Self { namespace: ident.namespace.levels().to_vec(), name: ident.name }
     }
 }
 
 impl From<Listing<TableIdent>> for ListTablesResponse {
     fn from(listing: Listing<TableIdent>) -> Self {
         let identifiers = listing.entries.into_iter().map(TableIdentifier::from).collect();
-        Self {
-            identifiers,
-            next_page_token: listing.next_page_token,
-        }
+        Self { identifiers, next_page_token: listing.next_page_token }
     }
 }

@@ -80,9 +80,6 @@ impl CreateViewRequest {
 
 impl RegisterViewRequest {
     pub fn within(self, namespace: NamespaceIdent) -> RegisterView {
-        RegisterView {
-            ident: TableIdent::new(namespace, self.name),
-            metadata_location: self.metadata_location,
-        }
+        RegisterView { ident: TableIdent::new(namespace, self.name), metadata_location: self.metadata_location }
     }
 }

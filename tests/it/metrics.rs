@@ -1,0 +1,25 @@
+//! What operators watch is what they are told of.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crate::sizes::sources;
+
+/// The pieces between `mark`s that are names of metrics.
+fn names(text: &str, mark: char) -> BTreeSet<String> {
+    let is_name =
+        |piece: &&str| piece.starts_with("frazil_") && piece.bytes().all(|b| b == b'_' || b.is_ascii_lowercase());
+    text.split(mark).filter(is_name).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_metric_is_documented_and_no_other() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = Vec::new();
+    sources(&root.join("server"), &mut files);
+    let kept: BTreeSet<String> = files.iter().flat_map(|file| names(&fs::read_to_string(file).unwrap(), '"')).collect();
+    assert!(kept.len() > 5, "only {kept:?} found");
+    let told = fs::read_to_string(root.join("docs/metrics.md")).unwrap();
+    assert_eq!(names(&told, '`'), kept);
+}
