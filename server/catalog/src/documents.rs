@@ -207,7 +207,7 @@ fn own(error: Arc<FileError>) -> FileError {
             FileError::Unavailable { location: location.clone(), source: source.to_string().into() }
         }
         FileError::Invalid(error) => FileError::Invalid(Error::new(error.kind(), error.message().to_owned())),
-        FileError::AlreadyExists { .. } | FileError::TooLarge { .. } => {
+        FileError::LeadsOut { .. } | FileError::AlreadyExists { .. } | FileError::TooLarge { .. } => {
             FileError::Invalid(Error::invalid(shared.to_string()))
         }
     })

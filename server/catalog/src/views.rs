@@ -10,6 +10,7 @@ use crate::commits::store::{PointerChange, Target};
 use crate::context::RequestContext;
 use crate::documents::{Documents, ViewDocument};
 use crate::error::{Error, Kind, Result};
+use crate::files::FileError;
 use crate::idempotency::{Answer, Answered};
 use crate::ident::{NamespaceIdent, TableIdent, TabularId};
 use crate::listing::{Listing, PageRequest};
