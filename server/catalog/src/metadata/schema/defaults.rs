@@ -76,7 +76,7 @@ fn decimal(text: &str, scale: u32) -> Option<String> {
 
 /// Two digits for each byte.
 fn hexadecimal(text: &str) -> Option<String> {
-    let is_whole = text.len() % 2 == 0 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_whole = text.len().is_multiple_of(2) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_whole.then(|| text.to_ascii_uppercase())
 }
 
@@ -91,7 +91,7 @@ fn date(text: &str) -> Option<String> {
     let is_year = is_digits(year) && (year.len() == 4 || (5..=9).contains(&year.len()) && !sign.is_empty());
     let year: u32 = year.parse().ok().filter(|_| is_year)?;
     let days = match number_of_two(month)? {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 if is_leap(year) => 29,
         2 => 28,
         4 | 6 | 9 | 11 => 30,
         1..=12 => 31,
@@ -126,6 +126,10 @@ fn timestamp(text: &str) -> Option<String> {
 fn without_utc(text: &str) -> Option<&str> {
     let zones = ["Z", "z", "+00:00", "-00:00", "+00:00:00"];
     zones.into_iter().find_map(|zone| text.strip_suffix(zone))
+}
+
+fn is_leap(year: u32) -> bool {
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
 }
 
 fn number_of_two(text: &str) -> Option<u32> {
