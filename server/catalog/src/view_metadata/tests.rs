@@ -229,6 +229,23 @@ mod creation {
     }
 
     #[test]
+    fn a_representation_that_no_reader_could_use_is_refused() {
+        for (representation, message) in [
+            (
+                json!(["sql", "SELECT 1", "spark"]),
+                "view representation: invalid type: sequence, expected a JSON object",
+            ),
+            (json!({"sql": "SELECT 1", "dialect": "spark"}), "view representation: 'type' is missing"),
+            (json!({"type": "plan", "plan": "AAE="}), "a representation of type 'plan' cannot be added"),
+        ] {
+            let mut version = version(1, 0, &[]);
+            version["representations"] = json!([representation]);
+            let error = new_view(&schema(&["a"]), &version, &[]).unwrap_err();
+            assert!(error.to_string().contains(message), "{error}");
+        }
+    }
+
+    #[test]
     fn what_no_reader_could_use_is_refused() {
         let columns = schema(&["a"]);
         let spark = version(1, 0, &[("spark", "SELECT 1")]);
@@ -249,21 +266,6 @@ mod creation {
                 columns.clone(),
                 version(1, 0, &[("trino", "SELECT 1"), ("TriNo", "SELECT 2")]),
                 "Invalid view version: Cannot add multiple queries for dialect trino",
-            ),
-            (
-                columns.clone(),
-                with(&spark, "representations", json!([["sql", "SELECT 1", "spark"]])),
-                "view representation: invalid type: sequence, expected a JSON object",
-            ),
-            (
-                columns.clone(),
-                with(&spark, "representations", json!([{"sql": "SELECT 1", "dialect": "spark"}])),
-                "view representation: 'type' is missing",
-            ),
-            (
-                columns.clone(),
-                with(&spark, "representations", json!([{"type": "plan", "plan": "AAE="}])),
-                "a representation of type 'plan' cannot be added",
             ),
         ];
         for (schema, version, message) in cases {

@@ -84,7 +84,7 @@ fn date(text: &str) -> Option<String> {
     let is_year = is_digits(year) && (year.len() == 4 || (5..=9).contains(&year.len()) && !sign.is_empty());
     let year: u32 = year.parse().ok().filter(|_| is_year)?;
     let days = match number_of_two(month)? {
-        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => 29,
+        2 if is_leap(year) => 29,
         2 => 28,
         4 | 6 | 9 | 11 => 30,
         1..=12 => 31,
@@ -119,6 +119,10 @@ fn timestamp(text: &str) -> Option<String> {
 fn without_utc(text: &str) -> Option<&str> {
     let zones = ["Z", "z", "+00:00", "-00:00", "+00:00:00"];
     zones.into_iter().find_map(|zone| text.strip_suffix(zone))
+}
+
+fn is_leap(year: u32) -> bool {
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
 }
 
 fn number_of_two(text: &str) -> Option<u32> {
