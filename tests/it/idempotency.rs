@@ -20,7 +20,7 @@ on_both_stores! {
     requests_at_once_with_one_key_have_one_effect,
     a_key_is_a_uuid_sent_once,
     what_landed_is_told_before_a_malformed_key_is_refused,
-    a_replay_outlives_a_restart_and_a_drop,
+    a_replay_outlives_a_drop,
     a_client_that_hangs_up_finds_all_or_nothing,
 }
 
@@ -140,7 +140,7 @@ async fn what_landed_is_told_before_a_malformed_key_is_refused(server: &TestServ
     assert_eq!(answer.json()["metadata"]["current-snapshot-id"], 5);
 }
 
-async fn a_replay_outlives_a_restart_and_a_drop(server: &TestServer) {
+async fn a_replay_outlives_a_drop(server: &TestServer) {
     server.create_namespace(&["n"]).await;
     let key = key();
     let made = send(server, Method::POST, TABLES, &key, &table("t")).await.expect(200).json();

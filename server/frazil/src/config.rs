@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use catalog::location::Location;
 use figment::providers::Serialized;
 use figment::{Figment, Provider};
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,9 @@ mod secret;
 
 pub use keys::{CONFIG_FILE, check_key};
 pub use secret::DatabaseUrl;
+
+/// More than any of the counted settings can use; semaphores take no larger one.
+const COUNT_MAX: u64 = 1 << 40;
 
 /// All settings. Durations are in milliseconds and sizes in bytes, as their names say.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -206,16 +210,47 @@ impl Config {
         config.check()
     }
 
-    /// What no single setting can tell.
+    /// What the type of a setting does not tell.
     fn check(self) -> Result<Self, ConfigError> {
+        let refused = |message: String| Err(ConfigError::Refused(message));
         let address = self.server.listen;
         if !address.ip().is_loopback() && !self.server.insecure {
-            return Err(ConfigError::Refused(format!(
+            return refused(format!(
                 "server.listen is {address}, which others can reach, and this server asks nobody who they are: \
                  listen on 127.0.0.1, or say --insecure (server.insecure) where something else guards it"
-            )));
+            ));
+        }
+        if let Some((key, value)) = self.counts().into_iter().find(|(_, value)| !(1..=COUNT_MAX).contains(value)) {
+            return refused(format!("{key} is {value}: it must be from 1 to {COUNT_MAX}"));
+        }
+        if self.commit.metadata_delete_grace_ms < 0 {
+            return refused("commit.metadata_delete_grace_ms must not be negative".to_owned());
+        }
+        let database = self.database_url();
+        if !["sqlite", "postgres", "postgresql"].contains(&database.scheme()) {
+            let scheme = database.scheme();
+            return refused(format!("database.url begins with '{scheme}:': write sqlite:PATH or postgres://…"));
+        }
+        for place in &self.storage.allowed_locations {
+            if let Err(error) = Location::parse(place) {
+                return refused(format!("storage.allowed_locations: {error}"));
+            }
         }
         Ok(self)
+    }
+
+    /// The settings that would stop everything if they were 0.
+    fn counts(&self) -> [(&'static str, u64); 8] {
+        [
+            ("server.connections", self.server.connections as u64),
+            ("server.header_timeout_ms", self.server.header_timeout_ms),
+            ("database.connections", self.database.connections.into()),
+            ("storage.concurrent_operations", self.storage.concurrent_operations as u64),
+            ("commit.deadline_ms", self.commit.deadline_ms),
+            ("limits.concurrent_requests", self.limits.concurrent_requests as u64),
+            ("limits.body_bytes", self.limits.body_bytes as u64),
+            ("limits.metadata_body_bytes", self.limits.metadata_body_bytes as u64),
+        ]
     }
 
     /// The database as it will be used.

@@ -77,7 +77,8 @@ async fn open_store(config: &Config, migrate: bool) -> Result<Arc<dyn Store>, Er
 
 /// `sqlite:PATH`, and `sqlite://PATH` as other programs write it.
 fn sqlite_path(url: &DatabaseUrl) -> PathBuf {
-    let path = url.reveal().trim_start_matches("sqlite:");
+    let path = url.reveal();
+    let path = path.strip_prefix("sqlite:").unwrap_or(path);
     PathBuf::from(path.strip_prefix("//").unwrap_or(path))
 }
 

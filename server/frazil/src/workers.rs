@@ -13,6 +13,9 @@ use tokio_util::task::TaskTracker;
 /// How often there is a look for files to delete.
 const PURGE_EVERY: Duration = Duration::from_secs(2);
 
+/// One large table does not hold up the others.
+const PURGES_AT_ONCE: usize = 4;
+
 /// How often receipts and outcomes that nobody may ask for any more are forgotten.
 const FORGET_EVERY: Duration = Duration::from_secs(60);
 
@@ -33,7 +36,9 @@ impl Workers {
     /// Begins all duties.
     pub fn begin(self) -> TaskTracker {
         let running = TaskTracker::new();
-        running.spawn(self.clone().purge());
+        for _ in 0..PURGES_AT_ONCE {
+            running.spawn(self.clone().purge());
+        }
         running.spawn(self.clone().forget());
         running.spawn(self.keep_up());
         running

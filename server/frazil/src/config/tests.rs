@@ -36,6 +36,21 @@ fn flags_win_over_variables_and_variables_over_the_file() {
 }
 
 #[test]
+fn a_value_that_would_stop_everything_is_told_with_its_key() {
+    for (toml, key) in [
+        ("[limits]\nconcurrent_requests = 0\n", "limits.concurrent_requests"),
+        ("[server]\nconnections = 0\n", "server.connections"),
+        ("[commit]\ndeadline_ms = 0\n", "commit.deadline_ms"),
+        ("[commit]\nmetadata_delete_grace_ms = -1\n", "commit.metadata_delete_grace_ms"),
+        ("[database]\nurl = 'mysql://x/y'\n", "database.url"),
+        ("[storage]\nallowed_locations = ['tmp']\n", "storage.allowed_locations"),
+    ] {
+        let message = load(toml, &[], no_flags()).unwrap_err().to_string();
+        assert!(message.starts_with(key), "{message}");
+    }
+}
+
+#[test]
 fn an_unknown_key_names_the_nearest_one() {
     for (toml, nearest) in [
         ("[server]\nlistn = 'x'\n", "server.listen"),
