@@ -9,8 +9,12 @@ use reqwest::Method;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use crate::server::{TestServer, on_both_stores};
+
+/// What has not ended by then never will: many times what is to be waited for.
+const HANGS_AFTER: Duration = Duration::from_secs(30);
 
 on_both_stores! {
     a_server_that_runs_is_live_and_ready,
@@ -111,7 +115,8 @@ async fn a_client_that_does_not_say_its_version_is_not_waited_for() {
         let mut begun = connection(&server).await;
         begun.write_all(said.as_bytes()).await.unwrap();
         let mut answer = String::new();
-        begun.read_to_string(&mut answer).await.unwrap();
+        let read = timeout(HANGS_AFTER, begun.read_to_string(&mut answer)).await;
+        read.expect("the connection is closed").unwrap();
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{said}: {answer}");
     }
     server.end().await;
