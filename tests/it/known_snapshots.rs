@@ -1,5 +1,6 @@
 //! What landed before is told so, and what may have landed is never refused in a way that makes clients delete files.
 
+use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::server::{TestServer, append, on_both_stores};
@@ -14,6 +15,7 @@ on_both_stores! {
     a_commit_to_a_table_that_is_gone_is_in_doubt,
     a_commit_to_a_name_that_means_another_table_is_in_doubt,
     a_table_that_comes_back_knows_its_snapshots,
+    twins_at_once_all_land_as_one,
     a_landed_transaction_with_an_entry_that_is_not_there_is_in_doubt,
 }
 
@@ -101,6 +103,19 @@ async fn a_table_that_comes_back_knows_its_snapshots(server: &TestServer) {
     server.post("/namespaces/n/register", register).await.expect(200);
     server.post(TABLE, commit).await.expect(200);
     assert_eq!(snapshot_ids(server).await, [1]);
+}
+
+async fn twins_at_once_all_land_as_one(server: &TestServer) {
+    landed(server).await;
+    for id in 2..12 {
+        let mut commit = append(&server.metadata(TABLE).await, id);
+        // Some clients send no UUID.
+        commit["requirements"].as_array_mut().unwrap().remove(0);
+        for answer in join_all((0..6).map(|_| server.post(TABLE, commit.clone()))).await {
+            assert_eq!(answer.expect(200).json()["metadata"]["current-snapshot-id"], id);
+        }
+    }
+    assert_eq!(snapshot_ids(server).await.len(), 11);
 }
 
 async fn a_landed_transaction_with_an_entry_that_is_not_there_is_in_doubt(server: &TestServer) {

@@ -99,9 +99,9 @@ impl Commits {
         warehouse: &Arc<Warehouse>,
         request: TransactionRequest,
     ) -> Result<Answered> {
-        let (changes, faults) = self.read(warehouse, request.changes).await?;
+        let (mut changes, faults) = self.read(warehouse, request.changes).await?;
         // Before any refusal: a 4xx for what landed would make clients delete live files.
-        if self.landed_before(ctx, warehouse, &changes).await? {
+        if self.landed_before(ctx, warehouse, &mut changes).await? {
             // An entry that cannot be read cannot have landed with the others.
             return match request.fault {
                 None => Ok(Answered { answer: current(&changes), replayed: true }),
@@ -158,7 +158,7 @@ impl Commits {
                 ));
             }
             self.read_again(warehouse, &mut changes).await?;
-            if self.landed_before(ctx, warehouse, &changes).await? {
+            if self.landed_before(ctx, warehouse, &mut changes).await? {
                 return Ok(Ran::Unchanged(current(&changes)));
             }
         }
@@ -218,10 +218,10 @@ impl Commits {
         &self,
         ctx: &RequestContext,
         warehouse: &Arc<Warehouse>,
-        changes: &[Change],
+        changes: &mut [Change],
     ) -> Result<bool> {
         let mut parts = Vec::with_capacity(changes.len());
-        for change in changes {
+        for change in changes.iter_mut() {
             parts.push(self.evidence(warehouse, change).await?);
         }
         match landing(&parts) {
@@ -237,21 +237,36 @@ impl Commits {
         rest.is_empty() || matches!(self.draft(ctx, warehouse, &rest).await, Ok(drafts) if drafts.change_nothing())
     }
 
-    async fn evidence(&self, warehouse: &Warehouse, change: &Change) -> Result<Evidence> {
+    async fn evidence(&self, warehouse: &Warehouse, change: &mut Change) -> Result<Evidence> {
         let ids = change.request.snapshot_ids();
         let evidence = |landed_here, landed_elsewhere| Evidence { added: ids.len(), landed_here, landed_elsewhere };
         if ids.is_empty() {
             return Ok(evidence(0, 0));
         }
         let asserted = change.request.asserted_uuid();
-        let here = change.read.pointer.as_ref().filter(|pointer| pointer.kind == TabularKind::Table);
-        let here = here.filter(|pointer| asserted.is_none_or(|uuid| uuid == pointer.uuid));
-        let known = ids.iter().filter(|id| here.is_some() && change.read.landed.contains(id)).count();
-        if known > 0 || (here.is_some() && asserted.is_some()) {
-            return Ok(evidence(known, 0));
+        let known = change.known_here();
+        if known.is_some_and(|known| known > 0 || asserted.is_some()) {
+            return Ok(evidence(known.unwrap_or(0), 0));
         }
         // The name may mean another table by now, or none: what the client committed to is found by UUID, else by id.
-        Ok(evidence(0, self.store.landed(warehouse.id, asserted, ids).await?.len()))
+        let anywhere = self.store.landed(warehouse.id, asserted, ids).await?.len();
+        if anywhere == 0 {
+            return Ok(evidence(0, 0));
+        }
+        // Or the same request came twice, and its twin landed since the pointer was read.
+        change.read = self.store.read_pointer(warehouse.id, &change.ident, ids).await?;
+        let known = change.known_here().unwrap_or(0);
+        Ok(evidence(known, anywhere - known.min(anywhere)))
+    }
+}
+
+impl Change {
+    /// How many of its snapshots the table of that name has taken; `None` where the client means another table.
+    fn known_here(&self) -> Option<usize> {
+        let pointer = self.read.pointer.as_ref().filter(|pointer| pointer.kind == TabularKind::Table)?;
+        let meant = self.request.asserted_uuid().is_none_or(|uuid| uuid == pointer.uuid);
+        let ids = self.request.snapshot_ids();
+        meant.then(|| ids.iter().filter(|id| self.read.landed.contains(id)).count())
     }
 }
 
