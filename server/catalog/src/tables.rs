@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::FutureExt;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -122,19 +123,10 @@ impl Tables {
         ident: TableIdent,
         purge: bool,
     ) -> Result<()> {
-        let (this, home) = (self.clone(), warehouse.clone());
-        let plan = move |ctx| {
-            let (this, home, ident) = (this.clone(), home.clone(), ident.clone());
-            async move {
-                let from = this.pointer(&home, &ident).await?;
-                let purges = match purge {
-                    true => vec![this.purge_task(&ctx, &home, &from).await?],
-                    false => Vec::new(),
-                };
-                Ok(Plan { purges, ..Plan::new(PointerChange::Drop { from }, Answer::Empty) })
-            }
-        };
-        self.tabulars.change(ctx, warehouse, plan).await.map(|_| ())
+        let dropped = self.tabulars.change(ctx, warehouse, (self.clone(), ident), move |(this, ident), ctx, home| {
+            this.plan_drop(ctx, home, ident, purge).boxed()
+        });
+        dropped.await.map(|_| ())
     }
 
     /// Takes the table out of the catalog and leaves all its files; answers with its last metadata.
@@ -144,19 +136,34 @@ impl Tables {
         warehouse: &Arc<Warehouse>,
         ident: TableIdent,
     ) -> Result<Loaded> {
-        let (this, home, name) = (self.clone(), warehouse.clone(), ident.clone());
-        let plan = move |_| {
-            let (this, home, name) = (this.clone(), home.clone(), name.clone());
-            async move {
-                let from = this.pointer(&home, &name).await?;
-                // What the answer tells must be readable before the pointer goes.
-                this.documents.table(&home, &from.metadata_location).await?;
-                let answer = from.answer();
-                Ok(Plan::new(PointerChange::Drop { from }, answer))
-            }
+        let wanted = (self.clone(), ident.clone());
+        let dropped = self
+            .tabulars
+            .change(ctx, warehouse, wanted, |(this, ident), _, home| this.plan_unregister(home, ident).boxed());
+        self.answered(warehouse, &ident, dropped.await?).await
+    }
+
+    async fn plan_drop(
+        &self,
+        ctx: &RequestContext,
+        warehouse: &Warehouse,
+        ident: &TableIdent,
+        purge: bool,
+    ) -> Result<Plan> {
+        let from = self.pointer(warehouse, ident).await?;
+        let purges = match purge {
+            true => vec![self.purge_task(ctx, warehouse, &from).await?],
+            false => Vec::new(),
         };
-        let answered = self.tabulars.change(ctx, warehouse, plan).await?;
-        self.answered(warehouse, &ident, answered).await
+        Ok(Plan { purges, ..Plan::new(PointerChange::Drop { from }, Answer::Empty) })
+    }
+
+    async fn plan_unregister(&self, warehouse: &Warehouse, ident: &TableIdent) -> Result<Plan> {
+        let from = self.pointer(warehouse, ident).await?;
+        // What the answer tells must be readable before the pointer goes.
+        self.documents.table(warehouse, &from.metadata_location).await?;
+        let answer = from.answer();
+        Ok(Plan::new(PointerChange::Drop { from }, answer))
     }
 
     /// A location that a table may be given: inside the warehouse, and no other table's.

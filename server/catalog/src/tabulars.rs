@@ -1,10 +1,11 @@
 //! What tables and views share: one name space, a pointer to the current metadata file, listings and renames.
 
 use std::fmt;
-use std::future::Future;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use uuid::Uuid;
 
 use crate::commits::store::{PointerChange, Swap, SwapOutcome};
@@ -161,15 +162,22 @@ impl Tabulars {
         found.ok_or_else(|| kind.missing(ident))
     }
 
-    /// Changes one pointer: plans from what is there, swaps, and plans again while others are quicker.
-    pub async fn change<F, Fut>(&self, ctx: &RequestContext, warehouse: &Arc<Warehouse>, plan: F) -> Result<Answered>
+    /// Changes one pointer: plans from what is there, swaps, and plans again while others are quicker. `wanted` is what
+    /// each plan is made of; it outlives the client's connection.
+    pub async fn change<W, F>(
+        &self,
+        ctx: &RequestContext,
+        warehouse: &Arc<Warehouse>,
+        wanted: W,
+        plan: F,
+    ) -> Result<Answered>
     where
-        F: Fn(RequestContext) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Plan>> + Send,
+        W: Send + Sync + 'static,
+        F: for<'a> Fn(&'a W, &'a RequestContext, &'a Warehouse) -> BoxFuture<'a, Result<Plan>> + Send + Sync + 'static,
     {
         let (this, home, context) = (self.clone(), warehouse.clone(), ctx.clone());
         let run = async move |ticket: Ticket| loop {
-            let mut planned = plan(context.clone()).await?;
+            let mut planned = plan(&wanted, &context, &home).await?;
             let answer = planned.answer.clone();
             let Some(change) = planned.change.take() else {
                 return Ok(Ran::Unchanged(answer));
@@ -221,21 +229,28 @@ impl Tabulars {
         (from, to): (TableIdent, TableIdent),
     ) -> Result<()> {
         crate::namespaces::check_part("the new name", &to.name)?;
-        let (this, home) = (self.clone(), warehouse.clone());
-        let plan = move |_| {
-            let (this, home, source, to) = (this.clone(), home.clone(), from.clone(), to.clone());
-            async move {
-                let from = this.pointer(&home, kind, &source).await?;
-                if let Some(taken) = this.find(&home, &to).await?.filter(|found| found.id != from.id) {
-                    let message = format!("Cannot rename {source} to {to}. {} already exists", taken.kind);
-                    return Err(Error::new(Kind::AlreadyExists, message));
-                }
-                if source == to {
-                    return Ok(Plan { answer: Answer::Empty, ..Plan::unchanged(&from) });
-                }
-                Ok(Plan::new(PointerChange::Rename { from, to }, Answer::Empty))
-            }
-        };
-        self.change(ctx, warehouse, plan).await.map(|_| ())
+        let wanted = (self.clone(), from, to);
+        let renamed = self.change(ctx, warehouse, wanted, move |(this, from, to), _, home| {
+            this.plan_rename(home, kind, from, to).boxed()
+        });
+        renamed.await.map(|_| ())
+    }
+
+    async fn plan_rename(
+        &self,
+        warehouse: &Warehouse,
+        kind: TabularKind,
+        source: &TableIdent,
+        to: &TableIdent,
+    ) -> Result<Plan> {
+        let from = self.pointer(warehouse, kind, source).await?;
+        if let Some(taken) = self.find(warehouse, to).await?.filter(|found| found.id != from.id) {
+            let message = format!("Cannot rename {source} to {to}. {} already exists", taken.kind);
+            return Err(Error::new(Kind::AlreadyExists, message));
+        }
+        if source == to {
+            return Ok(Plan { answer: Answer::Empty, ..Plan::unchanged(&from) });
+        }
+        Ok(Plan::new(PointerChange::Rename { from, to: to.clone() }, Answer::Empty))
     }
 }

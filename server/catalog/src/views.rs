@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures::FutureExt;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -109,13 +110,10 @@ impl Views {
     ) -> Result<Loaded> {
         check_part("name", &request.ident.name)?;
         let ident = request.ident.clone();
-        let (this, home, request) = (self.clone(), warehouse.clone(), Arc::new(request));
-        let plan = move |ctx| {
-            let (this, home, request) = (this.clone(), home.clone(), request.clone());
-            async move { this.plan_create(&ctx, &home, &request).await }
-        };
-        let answered = self.tabulars.change(ctx, warehouse, plan).await?;
-        self.answered(warehouse, &ident, answered).await
+        let changed = self.tabulars.change(ctx, warehouse, (self.clone(), request), |(this, request), ctx, home| {
+            this.plan_create(ctx, home, request).boxed()
+        });
+        self.answered(warehouse, &ident, changed.await?).await
     }
 
     /// Commits to a view: requirements first, then all updates or none.
@@ -126,13 +124,11 @@ impl Views {
         ident: TableIdent,
         request: ReplaceView,
     ) -> Result<Loaded> {
-        let (this, home, name, request) = (self.clone(), warehouse.clone(), ident.clone(), Arc::new(request));
-        let plan = move |ctx| {
-            let (this, home, name, request) = (this.clone(), home.clone(), name.clone(), request.clone());
-            async move { this.plan_replace(&ctx, &home, &name, &request).await }
-        };
-        let answered = self.tabulars.change(ctx, warehouse, plan).await?;
-        self.answered(warehouse, &ident, answered).await
+        let wanted = (self.clone(), ident.clone(), request);
+        let changed = self.tabulars.change(ctx, warehouse, wanted, |(this, ident, request), ctx, home| {
+            this.plan_replace(ctx, home, ident, request).boxed()
+        });
+        self.answered(warehouse, &ident, changed.await?).await
     }
 
     pub async fn register(
@@ -143,13 +139,10 @@ impl Views {
     ) -> Result<Loaded> {
         check_part("name", &request.ident.name)?;
         let ident = request.ident.clone();
-        let (this, home, request) = (self.clone(), warehouse.clone(), Arc::new(request));
-        let plan = move |ctx| {
-            let (this, home, request) = (this.clone(), home.clone(), request.clone());
-            async move { this.plan_register(&ctx, &home, &request).await }
-        };
-        let answered = self.tabulars.change(ctx, warehouse, plan).await?;
-        self.answered(warehouse, &ident, answered).await
+        let changed = self.tabulars.change(ctx, warehouse, (self.clone(), request), |(this, request), ctx, home| {
+            this.plan_register(ctx, home, request).boxed()
+        });
+        self.answered(warehouse, &ident, changed.await?).await
     }
 
     pub async fn rename(
@@ -163,15 +156,14 @@ impl Views {
     }
 
     pub async fn drop(&self, ctx: &RequestContext, warehouse: &Arc<Warehouse>, ident: TableIdent) -> Result<()> {
-        let (this, home) = (self.clone(), warehouse.clone());
-        let plan = move |_| {
-            let (this, home, ident) = (this.clone(), home.clone(), ident.clone());
-            async move {
-                let from = this.pointer(&home, &ident).await?;
+        let dropped = self.tabulars.change(ctx, warehouse, (self.clone(), ident), |(this, ident), _, home| {
+            let plan = async move {
+                let from = this.pointer(home, ident).await?;
                 Ok(Plan::new(PointerChange::Drop { from }, Answer::Empty))
-            }
-        };
-        self.tabulars.change(ctx, warehouse, plan).await.map(|_| ())
+            };
+            plan.boxed()
+        });
+        dropped.await.map(|_| ())
     }
 
     async fn plan_create(&self, ctx: &RequestContext, warehouse: &Warehouse, request: &CreateView) -> Result<Plan> {

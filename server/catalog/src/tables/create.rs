@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures::FutureExt;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
@@ -52,13 +53,10 @@ impl Tables {
             });
         }
         let ident = request.ident.clone();
-        let (this, home, request) = (self.clone(), warehouse.clone(), Arc::new(request));
-        let plan = move |ctx| {
-            let (this, home, request) = (this.clone(), home.clone(), request.clone());
-            async move { this.plan_create(&ctx, &home, &request).await }
-        };
-        let answered = self.tabulars.change(ctx, warehouse, plan).await?;
-        self.answered(warehouse, &ident, answered).await
+        let changed = self.tabulars.change(ctx, warehouse, (self.clone(), request), |(this, request), ctx, home| {
+            this.plan_create(ctx, home, request).boxed()
+        });
+        self.answered(warehouse, &ident, changed.await?).await
     }
 
     async fn plan_create(&self, ctx: &RequestContext, warehouse: &Warehouse, request: &CreateTable) -> Result<Plan> {

@@ -16,6 +16,7 @@ use crate::metadata::{Snapshot, TableMetadata};
 use crate::namespaces::{check_part, missing};
 use crate::tabulars::{Plan, TabularKind};
 use crate::warehouses::Warehouse;
+use futures::FutureExt;
 
 #[derive(Debug, Clone)]
 pub struct RegisterTable {
@@ -34,13 +35,10 @@ impl Tables {
     ) -> Result<Loaded> {
         check_part("name", &request.ident.name)?;
         let ident = request.ident.clone();
-        let (this, home, request) = (self.clone(), warehouse.clone(), Arc::new(request));
-        let plan = move |ctx| {
-            let (this, home, request) = (this.clone(), home.clone(), request.clone());
-            async move { this.plan_register(&ctx, &home, &request).await }
-        };
-        let answered = self.tabulars.change(ctx, warehouse, plan).await?;
-        self.answered(warehouse, &ident, answered).await
+        let changed = self.tabulars.change(ctx, warehouse, (self.clone(), request), |(this, request), ctx, home| {
+            this.plan_register(ctx, home, request).boxed()
+        });
+        self.answered(warehouse, &ident, changed.await?).await
     }
 
     async fn plan_register(
