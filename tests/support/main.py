@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import fnmatch
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -11,6 +12,7 @@ import time
 import traceback
 from dataclasses import dataclass
 
+import engines_table
 import machine
 import paths
 import postgres
@@ -38,6 +40,8 @@ def main():
         return 0
     # An ordered end, with everything stopped that was started, on a signal too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped by SIGTERM"))
+    if not options.only:
+        shutil.rmtree(paths.REPORTS, ignore_errors=True)
     paths.REPORTS.mkdir(parents=True, exist_ok=True)
     report = Report()
     report.step("install", lambda log: install(chosen, log))
@@ -168,6 +172,8 @@ class Report:
 
     def close(self):
         """Prints the table and the closing line; returns the exit status."""
+        if engines_table.rows():
+            print(f"\n{engines_table.table(engines_table.COLUMNS)}")
         print(f"\nlogs: {os.path.relpath(paths.LOGS)}")
         for result in self.results:
             minutes, seconds = divmod(round(result.took_s), 60)

@@ -151,7 +151,13 @@ def schemathesis(bench, log):
 
 
 def snippets(bench, log):
-    readme.run(bench.binary, log)
+    readme.run(bench.binary, "readme", [paths.REPO / "README.md"], ("pyiceberg", "spark-4.1"), log)
+
+
+def page(engine):
+    """The snippets of an engine's page in docs/engines."""
+    file = paths.REPO / "docs" / "engines" / f"{engine}.md"
+    return lambda bench, log: readme.run(bench.binary, f"page-{engine}", [file], (), log)
 
 
 RESIDENT_BELOW_BYTES = 30 * 1024 * 1024
