@@ -18,8 +18,9 @@ class Rest:
         self.base = f"{uri}/v1/{prefix}" if prefix else f"{uri}/v1"
 
     @staticmethod
-    def call(method, url):
-        request = urllib.request.Request(url, method=method)
+    def call(method, url, body=None):
+        content = json.dumps(body).encode() if body is not None else None
+        request = urllib.request.Request(url, content, {"Content-Type": "application/json"}, method=method)
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)
 
