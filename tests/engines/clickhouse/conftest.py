@@ -4,6 +4,7 @@ ClickHouse names a table by one word, `namespace.table`, in the database that st
 by plain HTTP: ClickHouse has no statement for them.
 """
 
+import contextlib
 import json
 
 import pytest
@@ -15,11 +16,11 @@ SETTINGS = ("allow_database_iceberg", "allow_insert_into_iceberg")
 @pytest.fixture(scope="session")
 def engine():
     """The one session that a process can have; its databases are made anew for each warehouse."""
-    engine = chdb.Session()
-    for setting in SETTINGS:
-        engine.query(f"SET {setting} = 1")
-    yield engine
-    engine.close()
+    # In a process, ClickHouse reads and writes local files below the working folder alone.
+    with contextlib.chdir("/"), contextlib.closing(chdb.Session()) as engine:
+        for setting in SETTINGS:
+            engine.query(f"SET {setting} = 1")
+        yield engine
 
 
 @pytest.fixture(scope="session")
