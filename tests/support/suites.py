@@ -125,16 +125,33 @@ def client(folder, suite, venv, store="embedded", warehouses=FILES, bound_s=900,
 STORES = {"embedded": "SQLite", "postgres": "PostgreSQL"}
 
 
-def pyiceberg(store):
-    return client("pyiceberg", f"pyiceberg-{store}", "pyiceberg", store)
+def javascript(bench, log):
+    modules = machine.npm("javascript", log)
+    with serving(bench.binary, "javascript", bench.store("embedded"), s3=bench.s3) as frazil:
+        environment = os.environ | {
+            "NODE_PATH": str(modules),
+            "FRAZIL_URI": frazil.uri,
+            "FRAZIL_STORE": STORES["embedded"],
+            "FRAZIL_WAREHOUSES": ",".join(BOTH),
+            "FRAZIL_REPORT": str(paths.REPORTS / "javascript.json"),
+        }
+        argv = ["node", "--test", "--test-reporter", "spec", paths.ENGINES / "javascript"]
+        process.run(argv, log, 120, env=environment)
 
 
-def spark(version, store):
+def pyiceberg(store, suite=None, warehouses=FILES):
+    return client("pyiceberg", suite or f"pyiceberg-{store}", "pyiceberg", store, warehouses)
+
+
+def spark(version, store, suite=None, warehouses=FILES):
     name = f"spark-{version}"
 
     def run(bench, log):
-        jar = machine.jar(name, log)
-        client("spark", name, name, store, ICEBERG_SPARK_RUNTIME=str(jar))(bench, log)
+        jars = [machine.jar(name, log)]
+        if LAKE in warehouses:
+            jars.append(machine.jar("spark-s3", log))
+        settings = {"ICEBERG_SPARK_JARS": ",".join(map(str, jars))}
+        client("spark", suite or name, name, store, warehouses, **settings)(bench, log)
 
     return run
 
@@ -202,6 +219,24 @@ ENGINES = (
     Suite("pyiceberg-postgres", "PyIceberg end to end, PostgreSQL", pyiceberg("postgres"), ("pyiceberg",)),
     Suite("spark-3.5", "Spark 3.5, PostgreSQL", spark("3.5", "postgres"), ("spark-3.5",)),
     Suite("spark-4.1", "Spark 4.1, SQLite", spark("4.1", "embedded"), ("spark-4.1",)),
+    Suite("spark-s3", "Spark 4.1 on S3, SQLite", spark("4.1", "embedded", "spark-s3", S3), ("spark-4.1", "spark-s3"), wide=True),
+    Suite("pyiceberg-s3", "PyIceberg on S3, SQLite", pyiceberg("embedded", "pyiceberg-s3", S3), ("pyiceberg",), wide=True),
+    Suite("duckdb", "DuckDB on local files and S3", client("duckdb", "duckdb", "duckdb", warehouses=BOTH), ("duckdb",)),
+    Suite(
+        "clickhouse",
+        "ClickHouse in a process, on local files and S3",
+        client("clickhouse", "clickhouse", "clickhouse", warehouses=BOTH),
+        ("clickhouse",),
+    ),
+    Suite("daft", "Daft on local files and S3", client("daft", "daft", "daft", warehouses=BOTH), ("daft",), wide=True),
+    Suite(
+        "polars",
+        "Polars on local files and S3",
+        client("polars", "polars", "polars", warehouses=BOTH, POLARS_ICEBERG_PLANNER="pyiceberg"),
+        ("polars",),
+        wide=True,
+    ),
+    Suite("javascript", "iceberg-js", javascript, ("javascript",), ("node",), wide=True),
     Suite("schemathesis", "generated requests from the OpenAPI document", schemathesis, ("schemathesis",)),
     Suite("readme", "the README's snippets as they stand", snippets, ("pyiceberg", "spark-4.1")),
 )

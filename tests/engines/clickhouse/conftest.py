@@ -10,7 +10,7 @@ import json
 import pytest
 from chdb import session as chdb
 
-SETTINGS = ("allow_database_iceberg", "allow_insert_into_iceberg")
+SETTINGS = ("allow_database_iceberg", "allow_insert_into_iceberg", "write_full_path_in_iceberg_metadata")
 
 
 @pytest.fixture(scope="session")

@@ -68,7 +68,7 @@ def test_a_table_is_created_with_partitions(sql, database, namespace, table, loc
 def storage(location, s3):
     """The table engine that tells ClickHouse where a new table lies."""
     if not s3:
-        return f"IcebergLocal('{location}')"
+        return f"IcebergLocal('{location.removeprefix('file://')}')"
     url = location.replace("s3://", f"{s3.endpoint}/")
     return f"IcebergS3('{url}', '{s3.access_key_id}', '{s3.secret_access_key}')"
 

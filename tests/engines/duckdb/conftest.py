@@ -23,7 +23,10 @@ def session(uri, warehouse):
         session.load_extension(str(extension(name)))
     if warehouse.s3:
         session.execute(secret(warehouse.s3))
-    session.execute(f"ATTACH '{warehouse.name}' AS frazil (TYPE iceberg, ENDPOINT '{uri}', AUTHORIZATION_TYPE 'none')")
+    session.execute(
+        f"""ATTACH '{warehouse.name}' AS frazil (TYPE iceberg, ENDPOINT '{uri}', AUTHORIZATION_TYPE 'none',
+            ACCESS_DELEGATION_MODE 'none')"""
+    )
     yield session
     session.close()
 

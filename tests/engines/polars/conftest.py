@@ -39,12 +39,28 @@ def table(catalog, namespace, readings, ran):
 
 
 @pytest.fixture
-def ids(ran):
+def storage():
+    """How to reach a table's files: Polars reads and writes them itself, and does not ask PyIceberg for its settings."""
+
+    def settings(table):
+        return {key: value for key, value in table.io.properties.items() if key.startswith("s3.")} or None
+
+    return settings
+
+
+@pytest.fixture
+def scan(storage):
+    """A table as a frame that is read when it is asked for."""
+    return lambda table, **options: polars.scan_iceberg(table, storage_options=storage(table), **options)
+
+
+@pytest.fixture
+def ids(scan, ran):
     """The ids that a scan of a table finds, sorted, doubles included."""
 
-    def scan(table, **options):
-        found = polars.scan_iceberg(table, **options).sort("id").collect()["id"].to_list()
+    def find(table, **options):
+        found = scan(table, **options).sort("id").collect()["id"].to_list()
         ran()
         return found
 
-    return scan
+    return find

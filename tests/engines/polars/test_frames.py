@@ -20,38 +20,40 @@ def test_an_overwrite_leaves_the_rows_of_a_frame_alone(table, readings, ids, ran
 
 
 @pytest.mark.parametrize("reader", ["native", "pyiceberg"])
-def test_a_scan_reads_what_it_filters_for(table, reader, ran):
-    scan = polars.scan_iceberg(table, reader_override=reader)
+def test_a_scan_reads_what_it_filters_for(table, scan, reader, ran):
+    frame = scan(table, reader_override=reader)
 
-    found = scan.filter(polars.col("place") == "sound").select("id", "flow").sort("id").collect()
+    found = frame.filter(polars.col("place") == "sound").select("id", "flow").sort("id").collect()
     ran()
 
     assert found.rows() == [(1, 0.5), (2, 0.7)]
 
 
-def test_a_query_is_written_as_it_streams(catalog, namespace, table, ids, ran):
-    query = polars.scan_iceberg(table).filter(polars.col("flow") < 1)
+def test_a_query_is_written_as_it_streams(catalog, namespace, table, scan, storage, ids, ran):
+    query = scan(table).filter(polars.col("flow") < 1)
 
-    query.sink_iceberg(f"{namespace}.slow", mode="append", catalog=catalog, create_if_not_exists=True)
+    target = {"target": f"{namespace}.slow", "catalog": catalog, "create_if_not_exists": True}
+    query.sink_iceberg(**target, mode="append", storage_options=storage(table))
     ran()
 
     assert ids(catalog.load_table(f"{namespace}.slow")) == [1, 2]
 
 
-def test_an_overwrite_replaces_what_its_filter_names(table, readings, ids, ran):
+def test_an_overwrite_replaces_what_its_filter_names(table, readings, storage, ids, ran):
     frame = readings.tail(1).with_columns(id=polars.lit(9, polars.Int64))
 
-    frame.lazy().sink_iceberg(table, mode="overwrite", overwrite_filter="place = 'delta'")
+    options = {"overwrite_filter": "place = 'delta'", "storage_options": storage(table)}
+    frame.lazy().sink_iceberg(table, mode="overwrite", **options)
     ran()
 
     assert ids(table.refresh()) == [1, 2, 9]
 
 
-def test_a_schema_that_evolved_is_read_over_old_files(table, ran):
+def test_a_schema_that_evolved_is_read_over_old_files(table, scan, ran):
     with table.update_schema() as update:
         update.add_column("note", StringType()).rename_column("flow", "rate")
 
-    found = polars.scan_iceberg(table.refresh()).sort("id").collect()
+    found = scan(table.refresh()).sort("id").collect()
     ran()
 
     assert found.columns == ["id", "place", "rate", "note"]
