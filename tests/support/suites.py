@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import javascript
 import machine
 import paths
 import postgres
@@ -125,18 +126,15 @@ def client(folder, suite, venv, store="embedded", warehouses=FILES, bound_s=900,
 STORES = {"embedded": "SQLite", "postgres": "PostgreSQL"}
 
 
-def javascript(bench, log):
-    modules = machine.npm("javascript", log)
+def iceberg_js(bench, log):
     with serving(bench.binary, "javascript", bench.store("embedded"), s3=bench.s3) as frazil:
-        environment = os.environ | {
-            "NODE_PATH": str(modules),
-            "FRAZIL_URI": frazil.uri,
-            "FRAZIL_STORE": STORES["embedded"],
-            "FRAZIL_WAREHOUSES": ",".join(BOTH),
-            "FRAZIL_REPORT": str(paths.REPORTS / "javascript.json"),
-        }
-        argv = ["node", "--test", "--test-reporter", "spec", paths.ENGINES / "javascript"]
-        process.run(argv, log, 120, env=environment)
+        javascript.test(
+            log,
+            FRAZIL_URI=frazil.uri,
+            FRAZIL_STORE=STORES["embedded"],
+            FRAZIL_WAREHOUSES=",".join(BOTH),
+            FRAZIL_REPORT=str(paths.REPORTS / "javascript.json"),
+        )
 
 
 def pyiceberg(store, suite=None, warehouses=FILES):
@@ -236,8 +234,15 @@ ENGINES = (
         ("polars",),
         wide=True,
     ),
-    Suite("javascript", "iceberg-js", javascript, ("javascript",), ("node",), wide=True),
+    Suite("javascript", "iceberg-js on local files and S3", iceberg_js, ("javascript",), ("node",), wide=True),
     Suite("schemathesis", "generated requests from the OpenAPI document", schemathesis, ("schemathesis",)),
     Suite("readme", "the README's snippets as they stand", snippets, ("pyiceberg", "spark-4.1")),
+    Suite("page-duckdb", "docs/engines/duckdb.md", page("duckdb"), ("duckdb",)),
+    Suite("page-clickhouse", "docs/engines/clickhouse.md", page("clickhouse"), ("clickhouse",)),
+    Suite("page-pyiceberg", "docs/engines/pyiceberg.md", page("pyiceberg"), ("pyiceberg",)),
+    Suite("page-spark", "docs/engines/spark.md", page("spark"), ("spark-4.1",), wide=True),
+    Suite("page-daft", "docs/engines/daft.md", page("daft"), ("daft",), wide=True),
+    Suite("page-polars", "docs/engines/polars.md", page("polars"), ("polars",), wide=True),
+    Suite("page-javascript", "docs/engines/javascript.md", page("javascript"), ("javascript",), ("node",), wide=True),
 )
 SUITES = CARGO + ENGINES
