@@ -1,0 +1,9 @@
+//! Drives iceberg-rust and DataFusion against a running Frazil, in each warehouse that FRAZIL_WAREHOUSES names.
+
+mod definitions;
+mod evolution;
+mod lake;
+mod readings;
+mod report;
+mod sql;
+mod writes;
