@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import libraries
 import machine
 import paths
 import postgres
@@ -110,19 +111,24 @@ def client(folder, suite, venv, store="embedded", warehouses=FILES, bound_s=900,
         with serving(bench.binary, suite, bench.store(store), s3=s3) as frazil:
             argv = [tools / "python", "-m", "pytest", paths.ENGINES / folder, "--basetemp", frazil.data_dir / "pytest"]
             argv += ["-k", only] if only else []
-            environment = machine.with_java(java, **settings, **(s3.environment() if s3 else {}))
-            environment |= {
-                "FRAZIL_URI": frazil.uri,
-                "FRAZIL_STORE": STORES[store],
-                "FRAZIL_WAREHOUSES": ",".join(warehouses),
-                "FRAZIL_REPORT": str(paths.REPORTS / f"{suite}.json"),
-            }
+            environment = machine.with_java(java, **settings, **told(frazil, suite, store, warehouses, s3))
             process.run(argv, log, bound_s, cwd=paths.ENGINES, env=environment)
 
     return run
 
 
 STORES = {"embedded": "SQLite", "postgres": "PostgreSQL"}
+
+
+def told(frazil, suite, store, warehouses, s3):
+    """What the suite of a client is told by its environment."""
+    return {
+        "FRAZIL_URI": frazil.uri,
+        "FRAZIL_STORE": STORES[store],
+        "FRAZIL_WAREHOUSES": ",".join(warehouses),
+        "FRAZIL_REPORT": str(paths.REPORTS / f"{suite}.json"),
+        **(s3.environment() if s3 else {}),
+    }
 
 
 def pyiceberg(store):
@@ -137,6 +143,20 @@ def spark(version, store):
         client("spark", name, name, store, ICEBERG_SPARK_RUNTIME=str(jar))(bench, log)
 
     return run
+
+
+def library(suite, test):
+    """A suite in the client's own language, on both kinds of warehouses; `test` is one of `libraries`."""
+
+    def run(bench, log):
+        with serving(bench.binary, suite, bench.store("embedded"), s3=bench.s3) as frazil:
+            test(log, **told(frazil, suite, "embedded", BOTH, bench.s3))
+
+    return run
+
+
+go = library("go", libraries.test_go)
+rust = library("rust", libraries.test_rust)
 
 
 def schemathesis(bench, log):
@@ -202,6 +222,10 @@ ENGINES = (
     Suite("pyiceberg-postgres", "PyIceberg end to end, PostgreSQL", pyiceberg("postgres"), ("pyiceberg",)),
     Suite("spark-3.5", "Spark 3.5, PostgreSQL", spark("3.5", "postgres"), ("spark-3.5",)),
     Suite("spark-4.1", "Spark 4.1, SQLite", spark("4.1", "embedded"), ("spark-4.1",)),
+    Suite("go", "iceberg-go, SQLite, local files and S3", go, ("go",), tools=("go",), wide=True),
+    Suite("page-go", "the program of docs/engines/go.md", page("go"), ("go",), tools=("go",), wide=True),
+    Suite("rust", "iceberg-rust with DataFusion, SQLite, local files and S3", rust, ("rust",), wide=True),
+    Suite("page-rust", "the program of docs/engines/rust.md", page("rust"), ("rust",), wide=True),
     Suite("schemathesis", "generated requests from the OpenAPI document", schemathesis, ("schemathesis",)),
     Suite("readme", "the README's snippets as they stand", snippets, ("pyiceberg", "spark-4.1")),
 )

@@ -38,7 +38,8 @@ impl Report {
 }
 
 /// The version of a package that Cargo.lock pins.
-fn version(package: &str) -> &'static str {
-    let (_, entry) = include_str!("../Cargo.lock").split_once(&format!("name = \"{package}\"\nversion = \"")).unwrap();
+pub fn version(package: &str) -> &'static str {
+    let (_, entry) =
+        include_str!("../../Cargo.lock").split_once(&format!("name = \"{package}\"\nversion = \"")).unwrap();
     entry.split_once('"').unwrap().0
 }

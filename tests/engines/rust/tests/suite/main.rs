@@ -3,6 +3,7 @@
 mod definitions;
 mod evolution;
 mod lake;
+mod page;
 mod readings;
 mod report;
 mod sql;
