@@ -86,3 +86,20 @@ async fn tables_are_joined_and_their_history_is_queried() -> Outcome {
     }
     Ok(())
 }
+
+/// What docs/engines/rust.md says of DataFusion; where this fails, the page is out of date.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_limits_of_the_page_hold() -> Outcome {
+    for lake in Lake::in_each_warehouse().await? {
+        let session = Session::begin(&lake).await?;
+        lake.readings("readings").await?;
+        lake.refused(session.sql("SELECT id FROM {}.readings").await, "not found");
+        lake.refused(session.sql("CREATE SCHEMA {}x").await, "not supported");
+
+        let session = Session::begin(&lake).await?;
+        lake.refused(session.sql("DELETE FROM {}.readings WHERE id = 1").await, "not");
+        lake.refused(session.sql("UPDATE {}.readings SET flow = 0").await, "not");
+        lake.refused(session.sql("SELECT count(*) FROM {}.\"readings$snapshots\"").await, "number of fields");
+    }
+    Ok(())
+}
