@@ -4,9 +4,9 @@ package lake
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -159,8 +159,8 @@ func (l *lake) column(t *table.Table, name string, options ...table.ScanOption) 
 
 func equal[T any](l *lake, got, want T) {
 	l.Helper()
-	if a, b := fmt.Sprintf("%v", got), fmt.Sprintf("%v", want); a != b {
-		l.Fatalf("got %s, wanted %s", a, b)
+	if !reflect.DeepEqual(got, want) {
+		l.Fatalf("got %v, wanted %v", got, want)
 	}
 }
 
