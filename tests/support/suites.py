@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import javascript
+import libraries
 import machine
 import paths
 import postgres
@@ -111,13 +112,7 @@ def client(folder, suite, venv, store="embedded", warehouses=FILES, bound_s=900,
         with serving(bench.binary, suite, bench.store(store), s3=s3) as frazil:
             argv = [tools / "python", "-m", "pytest", paths.ENGINES / folder, "--basetemp", frazil.data_dir / "pytest"]
             argv += ["-k", only] if only else []
-            environment = machine.with_java(java, **settings, **(s3.environment() if s3 else {}))
-            environment |= {
-                "FRAZIL_URI": frazil.uri,
-                "FRAZIL_STORE": STORES[store],
-                "FRAZIL_WAREHOUSES": ",".join(warehouses),
-                "FRAZIL_REPORT": str(paths.REPORTS / f"{suite}.json"),
-            }
+            environment = machine.with_java(java, **settings, **told(frazil, suite, store, warehouses, s3))
             process.run(argv, log, bound_s, cwd=paths.ENGINES, env=environment)
 
     return run
@@ -126,15 +121,15 @@ def client(folder, suite, venv, store="embedded", warehouses=FILES, bound_s=900,
 STORES = {"embedded": "SQLite", "postgres": "PostgreSQL"}
 
 
-def iceberg_js(bench, log):
-    with serving(bench.binary, "javascript", bench.store("embedded"), s3=bench.s3) as frazil:
-        javascript.test(
-            log,
-            FRAZIL_URI=frazil.uri,
-            FRAZIL_STORE=STORES["embedded"],
-            FRAZIL_WAREHOUSES=",".join(BOTH),
-            FRAZIL_REPORT=str(paths.REPORTS / "javascript.json"),
-        )
+def told(frazil, suite, store, warehouses, s3):
+    """What the suite of a client is told by its environment."""
+    return {
+        "FRAZIL_URI": frazil.uri,
+        "FRAZIL_STORE": STORES[store],
+        "FRAZIL_WAREHOUSES": ",".join(warehouses),
+        "FRAZIL_REPORT": str(paths.REPORTS / f"{suite}.json"),
+        **(s3.environment() if s3 else {}),
+    }
 
 
 def pyiceberg(store, suite=None, warehouses=FILES):
@@ -150,6 +145,16 @@ def spark(version, store, suite=None, warehouses=FILES):
             jars.append(machine.jar("spark-s3", log))
         settings = {"ICEBERG_SPARK_JARS": ",".join(map(str, jars))}
         client("spark", suite or name, name, store, warehouses, **settings)(bench, log)
+
+    return run
+
+
+def library(suite, test):
+    """A suite in the client's own language, on both kinds of warehouses; `test` gets its environment."""
+
+    def run(bench, log):
+        with serving(bench.binary, suite, bench.store("embedded"), s3=bench.s3) as frazil:
+            test(log, **told(frazil, suite, "embedded", BOTH, bench.s3))
 
     return run
 
@@ -234,7 +239,11 @@ ENGINES = (
         ("polars",),
         wide=True,
     ),
-    Suite("javascript", "iceberg-js on local files and S3", iceberg_js, ("javascript",), ("node",), wide=True),
+    Suite("javascript", "iceberg-js on local files and S3", library("javascript", javascript.test), ("javascript",), ("node",), wide=True),
+    Suite("go", "iceberg-go, SQLite, local files and S3", library("go", libraries.test_go), ("go",), tools=("go",), wide=True),
+    Suite("page-go", "the program of docs/engines/go.md", page("go"), ("go",), tools=("go",), wide=True),
+    Suite("rust", "iceberg-rust with DataFusion, SQLite, local files and S3", library("rust", libraries.test_rust), ("rust",), wide=True),
+    Suite("page-rust", "the program of docs/engines/rust.md", page("rust"), ("rust",), wide=True),
     Suite("schemathesis", "generated requests from the OpenAPI document", schemathesis, ("schemathesis",)),
     Suite("readme", "the README's snippets as they stand", snippets, ("pyiceberg", "spark-4.1")),
     Suite("page-duckdb", "docs/engines/duckdb.md", page("duckdb"), ("duckdb",)),
