@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 
 import broker as kafka
+import machine
 import page
 import pytest
 import worker as connect
 from lake import Lake
 
+PINNED = machine.VERSIONS["maven"]["connect-sink"]
 COMMIT_EVERY_MS = 1000
 
 
@@ -22,6 +24,11 @@ class Flow:
 
     def states(self):
         return self.worker.states(self.connector)
+
+
+@pytest.fixture(autouse=True)
+def engine(report):
+    report.engine("Kafka Connect", f"{PINNED['kafka.version']}, sink {PINNED['iceberg.version']}")
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ class Lake:
     def rows(self, name, *columns):
         """The rows of a table as tuples, sorted, doubles included."""
         read = self.table(name).scan(selected_fields=columns).to_arrow()
-        return sorted(zip(*(read[column].to_pylist() for column in columns), strict=True), key=repr)
+        return sorted(zip(*(read[column].to_pylist() for column in columns), strict=True))
 
     def ids(self, name):
         return sorted(id for (id,) in self.rows(name, "id"))
