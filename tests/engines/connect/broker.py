@@ -23,6 +23,9 @@ class Broker:
         self.producer = Producer({"bootstrap.servers": address, "enable.idempotence": True, "linger.ms": 5})
 
     def create_topic(self, name, partitions=1):
+        """Makes the topic where it is not there yet."""
+        if name in self.admin.list_topics(timeout=READY_WITHIN_S).topics:
+            return
         for made in self.admin.create_topics([NewTopic(name, partitions, 1)]).values():
             made.result(READY_WITHIN_S)
 

@@ -66,11 +66,11 @@ def lake(uri, warehouse):
 
 @pytest.fixture
 def sink(uri, warehouse):
-    """The properties of a sink connector from the page, for this catalog and this warehouse."""
+    """The properties of a sink from the page, for this catalog and this warehouse."""
 
-    def properties(changed, catalog=uri):
+    def properties(changed, catalog=uri, block="sink"):
         place = {"iceberg.catalog.uri": catalog, "iceberg.catalog.warehouse": warehouse.name}
-        return {**page.settings("sink", {**place, **changed}), **storage(warehouse)}
+        return {**page.settings(block, {**place, **changed}), **storage(warehouse)}
 
     return properties
 
@@ -90,18 +90,26 @@ def flow(broker, worker, sink, name):
     """Starts a sink from a fresh topic into a fresh table; it ends with the test."""
     started = []
 
-    def start(catalog=None):
+    def start(**where):
         broker.create_topic(name)
-        changed = {
-            "name": name,
-            "topics": name,
-            "iceberg.tables": f"{name}.readings",
-            "iceberg.control.topic": f"control-{name}",
-            "iceberg.control.commit.interval-ms": COMMIT_EVERY_MS,
-        }
-        started.append(worker.run(sink(changed, **({"catalog": catalog} if catalog else {}))))
-        return Flow(worker, name, name, f"{name}.readings")
+        started.append(worker.run(sink(fresh(name), **where)))
+        return Flow(worker, name, name, table_of(name))
 
     yield start
     for connector in started:
         worker.delete(connector)
+
+
+def fresh(name):
+    """What a sink of this name has for itself."""
+    return {
+        "name": name,
+        "topics": name,
+        "iceberg.tables": table_of(name),
+        "iceberg.control.topic": f"control-{name}",
+        "iceberg.control.commit.interval-ms": COMMIT_EVERY_MS,
+    }
+
+
+def table_of(name):
+    return f"{name}.readings"

@@ -18,7 +18,7 @@ STRIPPED = {"with its key": (), "without a key": (proxy.IDEMPOTENCY_KEY,)}
 @pytest.mark.parametrize("key", STRIPPED)
 def test_a_commit_that_arrives_twice_is_answered_200_twice(uri, broker, flow, lake, report, warehouse, arrival, key):
     with proxy.running(uri, STRIPPED[key]) as between:
-        sink = flow(between.uri)
+        sink = flow(catalog=between.uri)
         broker.send(sink.topic, readings(*range(100)))
         lake.wait_for_rows(sink.table, 100)
         between.to_next_commit(ARRIVALS[arrival])
@@ -27,6 +27,7 @@ def test_a_commit_that_arrives_twice_is_answered_200_twice(uri, broker, flow, la
             lake.wait_for_rows(sink.table, last)
 
         (repeated,) = between.repeated()
+        assert repeated.key
         assert repeated.statuses == [200, 200]
         assert sink.states() == ["RUNNING", "RUNNING"]
     assert lake.ids(sink.table) == list(range(300))
@@ -39,7 +40,7 @@ def test_the_sink_sends_each_commit_under_a_key_of_its_own(uri, broker, flow, la
     with urllib.request.urlopen(f"{uri}/v1/config?warehouse={warehouse.name}") as answer:
         assert "idempotency-key-lifetime" in json.load(answer)
     with proxy.running(uri) as between:
-        sink = flow(between.uri)
+        sink = flow(catalog=between.uri)
         for last in (100, 200):
             broker.send(sink.topic, readings(*range(last - 100, last)))
             lake.wait_for_rows(sink.table, last)

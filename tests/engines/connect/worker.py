@@ -14,6 +14,7 @@ import process
 from jvm import java, write_properties
 
 READY_WITHIN_S = 120
+NOT_YET, REBALANCES = 404, 409
 
 
 @dataclass
@@ -36,11 +37,19 @@ class Worker:
         process.stop(self.child)
 
     def call(self, method, path, body=None):
+        """The answer of the REST interface, asked again while the group rebalances."""
         data = json.dumps(body).encode() if body is not None else None
         url = f"http://127.0.0.1:{self.port}{path}"
         request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return json.loads(answer.read() or "null")
+        end = time.monotonic() + READY_WITHIN_S
+        while True:
+            try:
+                with urllib.request.urlopen(request, timeout=60) as answer:
+                    return json.loads(answer.read() or "null")
+            except urllib.error.HTTPError as refusal:
+                if refusal.code != REBALANCES or time.monotonic() > end:
+                    raise
+            time.sleep(0.2)
 
     def wait_until_ready(self):
         end = time.monotonic() + READY_WITHIN_S
@@ -68,8 +77,7 @@ class Worker:
         try:
             return self.call("GET", f"/connectors/{name}/status")
         except urllib.error.HTTPError as refusal:
-            # A connector that was just made has no status yet, and a rebalance has none to give.
-            if refusal.code not in (404, 409):
+            if refusal.code != NOT_YET:
                 raise
             return {"connector": {"state": "UNASSIGNED"}, "tasks": []}
 
@@ -78,9 +86,9 @@ class Worker:
         status = self.status(name)
         return [part["state"] for part in (status["connector"], *status["tasks"])]
 
-    def worker_of(self, name, task):
-        """The address of the worker that has this task."""
-        return next(part["worker_id"] for part in self.status(name)["tasks"] if part["id"] == task)
+    def ports(self, name):
+        """The port of the worker that has each of the connector's tasks, by the task's number."""
+        return {task["id"]: int(task["worker_id"].rpartition(":")[2]) for task in self.status(name)["tasks"]}
 
     def delete(self, name):
         self.call("DELETE", f"/connectors/{name}")
