@@ -20,7 +20,7 @@ class Broker:
     def __init__(self, address):
         self.address = address
         self.admin = AdminClient({"bootstrap.servers": address})
-        self.producer = Producer({"bootstrap.servers": address, "enable.idempotence": True, "linger.ms": 5})
+        self.producer = Producer({"bootstrap.servers": address, "enable.idempotence": True, "linger.ms": 5, "log_level": 0})
 
     def create_topic(self, name, partitions=1):
         """Makes the topic where it is not there yet."""

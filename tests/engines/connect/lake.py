@@ -51,7 +51,7 @@ class Lake:
         """Keeps the summaries of a table as `kafka-connect-….json` in the folder FRAZIL_RECORD, where that is set."""
         if folder := os.environ.get("FRAZIL_RECORD"):
             file = pathlib.Path(folder, f"kafka-connect-{as_file}.json")
-            file.write_text(json.dumps(self.summaries(name), indent=2) + "\n")
+            file.write_text(json.dumps(self.summaries(name), indent=1) + "\n")
 
 
 def reader_settings(warehouse):

@@ -6,6 +6,7 @@ import pytest
 import worker as connect
 from conftest import fresh, table_of
 from readings import readings
+from rest import wait_until
 
 PARTITIONS = 2
 BATCH = 200
@@ -105,8 +106,8 @@ def test_a_coordinator_killed_before_it_hears_that_its_commit_landed_doubles_no_
         return [answer]
 
     between.to_next_commit(landed_and_killed)
-    while between.faults:
-        stream.go_on()
+    stream.go_on()
+    wait_until(lambda: not between.faults)
     victim.start()
     stream.go_on(5)
 
