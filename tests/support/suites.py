@@ -159,6 +159,20 @@ def library(suite, test):
     return run
 
 
+def connect(suite, bound_s, **options):
+    def run(bench, log):
+        parts = {"kafka": "KAFKA_CLASSPATH", "sink": "SINK_CLASSPATH", "debezium": "DEBEZIUM_CLASSPATH"}
+        classpaths = {variable: machine.classpath(f"connect-{part}", log) for part, variable in parts.items()}
+        client("connect", suite, "connect", bound_s=bound_s, **options, **classpaths)(bench, log)
+
+    return run
+
+
+CONNECT = ("connect", "connect-kafka", "connect-sink", "connect-debezium")
+# Everything that the quick suite leaves out. It has run the sink on files; here it runs on S3.
+CONNECT_WIDE = "test_workers or test_debezium or (test_sink and s3)"
+
+
 def schemathesis(bench, log):
     tools = machine.venv("schemathesis", log)
     with serving(bench.binary, "schemathesis", bench.store("embedded")) as frazil:
@@ -244,6 +258,19 @@ ENGINES = (
     Suite("page-go", "the program of docs/engines/go.md", page("go"), ("go",), tools=("go",), wide=True),
     Suite("rust", "iceberg-rust with DataFusion, SQLite, local files and S3", library("rust", libraries.test_rust), ("rust",), wide=True),
     Suite("page-rust", "the program of docs/engines/rust.md", page("rust"), ("rust",), wide=True),
+    Suite(
+        "connect-quick",
+        "Kafka Connect with Iceberg's sink, commits that arrive twice",
+        connect("connect-quick", 600, only="test_sink or test_repeated_commits"),
+        CONNECT,
+    ),
+    Suite(
+        "connect",
+        "Kafka Connect: two workers and a kill, S3, Debezium",
+        connect("connect", 1200, warehouses=BOTH, only=CONNECT_WIDE),
+        CONNECT,
+        wide=True,
+    ),
     Suite("schemathesis", "generated requests from the OpenAPI document", schemathesis, ("schemathesis",)),
     Suite("readme", "the README's snippets as they stand", snippets, ("pyiceberg", "spark-4.1")),
     Suite("page-duckdb", "docs/engines/duckdb.md", page("duckdb"), ("duckdb",)),

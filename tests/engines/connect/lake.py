@@ -1,0 +1,65 @@
+"""The tables of a warehouse as a reader sees them, and what the sink left in their snapshots."""
+
+import json
+import os
+import pathlib
+import time
+
+from pyiceberg.catalog import load_catalog
+from pyiceberg.exceptions import NoSuchTableError
+
+ARRIVE_WITHIN_S = 180
+
+
+class Lake:
+    """A warehouse, read through PyIceberg."""
+
+    def __init__(self, uri, warehouse):
+        self.catalog = load_catalog("frazil", type="rest", uri=uri, warehouse=warehouse.name, **reader_settings(warehouse))
+
+    def table(self, name):
+        return self.catalog.load_table(name)
+
+    def rows(self, name, *columns):
+        """The rows of a table as tuples, sorted, doubles included."""
+        read = self.table(name).scan(selected_fields=columns).to_arrow()
+        return sorted(zip(*(read[column].to_pylist() for column in columns), strict=True))
+
+    def ids(self, name):
+        return sorted(id for (id,) in self.rows(name, "id"))
+
+    def count(self, name):
+        """The rows that the current snapshot counts; 0 before there is one."""
+        try:
+            current = self.table(name).current_snapshot()
+        except NoSuchTableError:
+            return 0
+        return int(current.summary["total-records"]) if current else 0
+
+    def wait_for_rows(self, name, wanted, bound_s=ARRIVE_WITHIN_S):
+        end = time.monotonic() + bound_s
+        while (found := self.count(name)) < wanted:
+            assert time.monotonic() < end, f"{found} of {wanted} rows in {name} after {bound_s} s"
+            time.sleep(0.2)
+
+    def summaries(self, name):
+        """Operation and summary of each snapshot, oldest first."""
+        snapshots = self.table(name).metadata.snapshots
+        return [{"operation": each.summary.operation.value, "summary": each.summary.additional_properties} for each in snapshots]
+
+    def record(self, name, as_file):
+        """Keeps the summaries of a table as `kafka-connect-….json` in the folder FRAZIL_RECORD, where that is set."""
+        if folder := os.environ.get("FRAZIL_RECORD"):
+            file = pathlib.Path(folder, f"kafka-connect-{as_file}.json")
+            file.write_text(json.dumps(self.summaries(name), indent=1) + "\n")
+
+
+def reader_settings(warehouse):
+    if warehouse.scheme != "s3":
+        return {}
+    return {
+        "s3.endpoint": warehouse.s3.endpoint,
+        "s3.region": warehouse.s3.region,
+        "s3.access-key-id": warehouse.s3.access_key_id,
+        "s3.secret-access-key": warehouse.s3.secret_access_key,
+    }
