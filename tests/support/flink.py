@@ -122,14 +122,14 @@ def java(tool):
 SETTING = re.compile(r"SET '(?P<key>[^']+)' = '(?P<value>[^']*)'")
 
 
-def run_script(classpath, folder, script, log):
+def run_script(script, folder, log):
     """Runs a script as the SQL client does: settings first, then statements, each ended by a semicolon at a line's end."""
     statements = [statement.strip() for statement in re.split(r";\s*$", script, flags=re.MULTILINE)]
     settings = {}
-    with running(classpath, folder) as flink:
-        while found := SETTING.fullmatch(statements[0]):
-            settings[found["key"]] = found["value"]
-            statements.pop(0)
+    while found := SETTING.fullmatch(statements[0]):
+        settings[found["key"]] = found["value"]
+        statements.pop(0)
+    with running(machine.classpath("flink-2.1", log), folder) as flink:
         flink.session(settings.pop("execution.runtime-mode", "streaming"), settings)
         for statement in filter(None, statements):
             log.write(f"{statement}\n")
