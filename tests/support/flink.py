@@ -16,8 +16,10 @@ from process import Failed
 SOURCES = paths.ENGINES / "flink" / "java"
 READY_WITHIN_S = 120
 ANSWER_WITHIN_S = 300
-# The classic sink's serializer looks into byte buffers.
-OPENED = "--add-opens=java.base/java.nio=ALL-UNNAMED"
+# What Flink's own start scripts open to its serializers.
+PACKAGES = ["lang", "lang.reflect", "io", "net", "nio", "text", "time", "util"]
+PACKAGES += ["util.concurrent", "util.concurrent.atomic", "util.concurrent.locks"]
+OPENED = [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in PACKAGES]
 
 
 class FlinkError(Exception):
@@ -39,7 +41,7 @@ class Flink:
         self.address = f"http://127.0.0.1:{port}/"
         logging = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true"]
         classes = f"{self.classes}{os.pathsep}{self.classpath}"
-        argv = [java("java"), "-Xmx1g", OPENED, *logging, "-cp", classes, "frazil.flink.Driver", port, self.state]
+        argv = [java("java"), "-Xmx1g", *OPENED, *logging, "-cp", classes, "frazil.flink.Driver", port, self.state]
         self.child = process.start(argv, self.log)
         end = time.monotonic() + READY_WITHIN_S
         while process.is_free(port):
@@ -73,8 +75,8 @@ class Flink:
     def wait(self, job):
         self.ask("wait", job=job)
 
-    def cancel(self, job):
-        self.ask("cancel", job=job)
+    def cancel_all(self):
+        self.ask("cancel-all")
 
     def stop_with_savepoint(self, job):
         """Stops a job; returns the location to restore from."""

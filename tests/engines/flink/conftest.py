@@ -25,7 +25,8 @@ def lake(flink, uri, warehouse, rest, report):
     """Flink with the catalog `frazil`; a batch session is open."""
     lake = Lakehouse(flink, uri, warehouse, rest, report)
     lake.batch()
-    return lake
+    yield lake
+    flink.cancel_all()
 
 
 @pytest.fixture(params=SINKS)

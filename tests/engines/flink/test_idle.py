@@ -5,9 +5,9 @@ from rest import wait_until
 
 def test_an_idle_stream_commits_its_position(lake, numbers, record):
     lake.streaming("v2")
-    lake.numbers(1_000_000)
+    lake.numbers(1_000_000, per_second=100)
     job = lake.start(f"INSERT INTO {numbers} SELECT id, v FROM numbers WHERE id <= 100")
-    wait_until(lambda: len(empty(lake, numbers)) >= 2)
+    wait_until(lambda: empty(lake, numbers), bound_s=180)
     lake.flink.stop_with_savepoint(job)
 
     assert lake.ids(numbers) == (100, 100, 1, 100)

@@ -72,8 +72,8 @@ public final class Driver {
       case "wait":
         jobs.await(request.path("job").asText());
         return null;
-      case "cancel":
-        jobs.cancel(request.path("job").asText());
+      case "cancel-all":
+        jobs.cancelAll();
         return null;
       case "stop":
         return jobs.stopWithSavepoint(request.path("job").asText());

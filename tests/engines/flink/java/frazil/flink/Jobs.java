@@ -21,12 +21,17 @@ final class Jobs {
     running.get(id).getJobExecutionResult().get();
   }
 
-  void cancel(String id) throws Exception {
-    JobClient job = running.get(id);
-    job.cancel().get();
-    while (!job.getJobStatus().get().isTerminalState()) {
-      Thread.sleep(POLL_MS);
+  /** Cancels what still runs, as a test that failed leaves it. */
+  void cancelAll() throws Exception {
+    for (JobClient job : running.values()) {
+      if (!job.getJobStatus().get().isTerminalState()) {
+        job.cancel().get();
+      }
+      while (!job.getJobStatus().get().isTerminalState()) {
+        Thread.sleep(POLL_MS);
+      }
     }
+    running.clear();
   }
 
   /** The savepoint's location. */
