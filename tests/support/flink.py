@@ -3,8 +3,10 @@
 import contextlib
 import json
 import os
+import pathlib
 import re
 import signal
+import tempfile
 import time
 import urllib.request
 
@@ -131,7 +133,8 @@ def run_script(script, folder, log):
     while found := SETTING.fullmatch(statements[0]):
         settings[found["key"]] = found["value"]
         statements.pop(0)
-    with running(machine.classpath("flink-2.1", log), folder) as flink:
+    own = pathlib.Path(tempfile.mkdtemp(prefix="flink-", dir=folder))
+    with running(machine.classpath("flink-2.1", log), own) as flink:
         flink.session(settings.pop("execution.runtime-mode", "streaming"), settings)
         for statement in filter(None, statements):
             log.write(f"{statement}\n")

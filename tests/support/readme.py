@@ -10,6 +10,7 @@ import re
 import shutil
 from collections.abc import Callable
 
+import flink
 import machine
 import paths
 import process
@@ -21,7 +22,7 @@ BLOCK = re.compile(
 )
 INTERPRETERS = {"python": ["python", "-c"], "sh": ["bash", "-euo", "pipefail", "-c"]}
 # Engines that need more than an interpreter: name -> what runs a block's text in a folder.
-ENGINES: dict[str, Callable[[str, os.PathLike, object], None]] = {}
+ENGINES: dict[str, Callable[[str, os.PathLike, object], None]] = {"flink-2.1": flink.run_script}
 # What the documents say, and where a server without settings listens.
 PORT = 8181
 URI = f"http://127.0.0.1:{PORT}"

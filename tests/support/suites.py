@@ -239,6 +239,7 @@ ENGINES = (
         ("pytest", "flink-1.20"),
         wide=True,
     ),
+    Suite("page-flink", "docs/engines/flink.md as it stands", page("flink"), ("flink-2.1",)),
     Suite("schemathesis", "generated requests from the OpenAPI document", schemathesis, ("schemathesis",)),
     Suite("readme", "the README's snippets as they stand", snippets, ("pyiceberg", "spark-4.1")),
 )

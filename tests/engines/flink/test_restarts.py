@@ -5,7 +5,7 @@ from rest import wait_until
 ROWS = 7000
 
 
-def test_a_restored_stream_loses_no_row_and_doubles_none(lake, numbers, sink):
+def test_a_restored_stream_loses_no_row_and_doubles_none(lake, numbers, sink, record):
     job = begin(lake, numbers, sink)
     wait_for_commits(lake, numbers, 2)
     lake.crash()
@@ -18,6 +18,7 @@ def test_a_restored_stream_loses_no_row_and_doubles_none(lake, numbers, sink):
     assert lake.files_added_twice(numbers) == []
     assert lake.checkpoints(numbers) == sorted(set(lake.checkpoints(numbers)))
     assert len(writers(lake, numbers)) == 3
+    record(f"{sink}-restored", numbers)
 
 
 def begin(lake, table, sink, restore=None):

@@ -64,7 +64,7 @@ def test_a_name_is_given_once(lake, readings):
     assert columns(lake, readings) == ["id", "place"]
 
 
-def test_an_insert_adds_rows(lake, readings, record):
+def test_an_insert_adds_rows(lake, readings):
     lake.run(f"INSERT INTO {readings} SELECT id + 10, place FROM {readings}")
 
     assert [id for id, _ in rows(lake, readings)] == [1, 2, 3, 11, 12, 13]
