@@ -127,7 +127,10 @@ SETTING = re.compile(r"SET '(?P<key>[^']+)' = '(?P<value>[^']*)'")
 
 
 def run_script(script, folder, log):
-    """Runs a script as the SQL client does: settings first, then statements, each ended by a semicolon at a line's end."""
+    """Runs a script with Flink 2.1 and logs what its queries find.
+
+    Settings (`SET 'key' = 'value'`) come first, then statements; a semicolon at the end of a line ends each.
+    """
     statements = [statement.strip() for statement in re.split(r";\s*$", script, flags=re.MULTILINE)]
     settings = {}
     while found := SETTING.fullmatch(statements[0]):

@@ -143,7 +143,10 @@ def flink(suite, line, only, **options):
     """Those tests of `tests/engines/flink` that `only` names, on a line of Flink's versions."""
 
     def run(bench, log):
-        version = machine.VERSIONS["maven"][line]["flink.version"]
+        pinned = machine.VERSIONS["maven"][line]
+        version = pinned["flink.version"]
+        if "flink-cdc.version" in pinned:
+            version += f" with CDC {pinned['flink-cdc.version']}"
         settings = {"FLINK_CLASSPATH": machine.classpath(line, log), "FLINK_VERSION": version}
         client("flink", suite, "pytest", only=only, **options, **settings)(bench, log)
 
@@ -217,7 +220,12 @@ ENGINES = (
     Suite("pyiceberg-postgres", "PyIceberg end to end, PostgreSQL", pyiceberg("postgres"), ("pyiceberg",)),
     Suite("spark-3.5", "Spark 3.5, PostgreSQL", spark("3.5", "postgres"), ("spark-3.5",)),
     Suite("spark-4.1", "Spark 4.1, SQLite", spark("4.1", "embedded"), ("spark-4.1",)),
-    Suite("flink-quick", "Flink 2.1 on both sinks", flink("flink-quick", "flink-2.1", FLINK_QUICK), ("pytest", "flink-2.1")),
+    Suite(
+        "flink-quick",
+        "Flink 2.1: tables, streams on both sinks",
+        flink("flink-quick", "flink-2.1", FLINK_QUICK),
+        ("pytest", "flink-2.1"),
+    ),
     Suite(
         "flink",
         "Flink 2.1: restarts, dynamic sink, maintenance, PostgreSQL",

@@ -45,8 +45,9 @@ def test_a_table_is_what_its_statement_says(lake, namespace):
             PRIMARY KEY (id) NOT ENFORCED) WITH ('format-version' = '2', 'team' = 'hydrology')"""
     )
     lake.run(
-        f"""INSERT INTO {table} SELECT CAST(1 AS BIGINT), TO_TIMESTAMP_LTZ(1767268800000, 3), CAST(4.25 AS DECIMAL(9, 2)),
-            ARRAY['a', 'b'], CAST(ROW(3, 0.5) AS ROW<wide INT, deep DOUBLE>), MAP['x', CAST(7 AS BIGINT)]"""
+        f"""INSERT INTO {table} SELECT CAST(1 AS BIGINT), TO_TIMESTAMP_LTZ(1767268800000, 3),
+            CAST(4.25 AS DECIMAL(9, 2)), ARRAY['a', 'b'], CAST(ROW(3, 0.5) AS ROW<wide INT, deep DOUBLE>),
+            MAP['x', CAST(7 AS BIGINT)]"""
     )
 
     assert lake.query(f"SELECT id, price, tags[1], shape.wide, counts['x'] FROM {table}") == [(1, 4.25, "a", 3, 7)]
@@ -101,7 +102,8 @@ def test_columns_are_added_renamed_widened_and_dropped(lake, namespace):
     lake.run(f"ALTER TABLE {table} RENAME place TO site")
     lake.run(f"ALTER TABLE {table} MODIFY id BIGINT")
     assert rows(lake, table) == [(1, "sound", None)]
-    assert dict(row[:2] for row in lake.query(f"DESCRIBE {table}")) == {"id": "BIGINT", "site": "STRING", "depth": "DOUBLE"}
+    types = dict(row[:2] for row in lake.query(f"DESCRIBE {table}"))
+    assert types == {"id": "BIGINT", "site": "STRING", "depth": "DOUBLE"}
 
     lake.run(f"ALTER TABLE {table} DROP site")
     assert rows(lake, table) == [(1, None)]

@@ -13,8 +13,8 @@ import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.ObjectMapper;
 
 /**
- * Flink as a process that a test drives: a cluster inside, and one door on the loopback address. A request is a POST with a
- * JSON document, {"do": what, ...}; the answer is {"answer": value} or {"error": text}.
+ * Flink as a process that a test drives: a cluster inside, and one door on the loopback address. A request is a POST
+ * with a JSON document, {"do": what, ...}; the answer is {"answer": value} or {"error": text}.
  */
 public final class Driver {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -87,7 +87,8 @@ public final class Driver {
 
   private static Map<String, String> settings(JsonNode request) {
     Map<String, String> settings = new LinkedHashMap<>();
-    request.path("settings").fields().forEachRemaining(entry -> settings.put(entry.getKey(), entry.getValue().asText()));
+    JsonNode told = request.path("settings");
+    told.fieldNames().forEachRemaining(key -> settings.put(key, told.get(key).asText()));
     return settings;
   }
 

@@ -12,8 +12,8 @@ import org.apache.iceberg.flink.sink.dynamic.DynamicRecord;
 import org.apache.iceberg.flink.sink.dynamic.DynamicTableRecordGenerator;
 
 /**
- * Routes rows (target STRING, id BIGINT, ...) of the dynamic sink: to the namespace that `target` names, by the id's parity to
- * the table `even` or `odd`, and every third id to the branch `third` in place of main.
+ * Routes rows (target STRING, id BIGINT, ...) of the dynamic sink: to the namespace that `target` names, by the id's
+ * parity to the table `even` or `odd`, and every third id to the branch `third` in place of main.
  */
 public final class RouteByRemainder extends DynamicTableRecordGenerator {
   private transient Schema schema;

@@ -13,7 +13,7 @@ import org.apache.flink.table.api.bridge.java.StreamTableEnvironment;
 import org.apache.flink.types.Row;
 import org.apache.flink.util.CloseableIterator;
 
-/** A fresh table environment, in batch or in streaming mode: catalogs and settings of earlier ones are unknown to it. */
+/** A table environment in batch or in streaming mode; catalogs and settings of earlier ones are unknown to it. */
 final class Session {
   private final StreamTableEnvironment environment;
 
