@@ -155,6 +155,16 @@ def library(suite, test):
     def run(bench, log):
         with serving(bench.binary, suite, bench.store("embedded"), s3=bench.s3) as frazil:
             test(log, **told(frazil, suite, "embedded", BOTH, bench.s3))
+def flink(suite, line, only, **options):
+    """Those tests of `tests/engines/flink` that `only` names, on a line of Flink's versions."""
+
+    def run(bench, log):
+        pinned = machine.VERSIONS["maven"][line]
+        version = pinned["flink.version"]
+        if "flink-cdc.version" in pinned:
+            version += f" with CDC {pinned['flink-cdc.version']}"
+        settings = {"FLINK_CLASSPATH": machine.classpath(line, log), "FLINK_VERSION": version}
+        client("flink", suite, "pytest", only=only, **options, **settings)(bench, log)
 
     return run
 
@@ -171,6 +181,8 @@ def connect(suite, bound_s, **options):
 CONNECT = ("connect", "connect-kafka", "connect-sink", "connect-debezium")
 # Everything that the quick suite leaves out. It has run the sink on files; here it runs on S3.
 CONNECT_WIDE = "test_workers or test_debezium or (test_sink and s3)"
+FLINK_QUICK = "test_tables or test_streams"
+FLINK_WIDE = "not test_tables and not test_streams and not test_cdc"
 
 
 def schemathesis(bench, log):
@@ -271,6 +283,34 @@ ENGINES = (
         CONNECT,
         wide=True,
     ),
+    Suite(
+        "flink-quick",
+        "Flink 2.1: tables, streams on both sinks",
+        flink("flink-quick", "flink-2.1", FLINK_QUICK),
+        ("pytest", "flink-2.1"),
+    ),
+    Suite(
+        "flink",
+        "Flink 2.1: restarts, dynamic sink, maintenance, PostgreSQL",
+        flink("flink", "flink-2.1", FLINK_WIDE, store="postgres"),
+        ("pytest", "flink-2.1"),
+        wide=True,
+    ),
+    Suite(
+        "flink-s3",
+        "Flink 2.1 on S3",
+        flink("flink-s3", "flink-2.1", "test_streams", warehouses=S3),
+        ("pytest", "flink-2.1"),
+        wide=True,
+    ),
+    Suite(
+        "flink-cdc",
+        "Flink CDC from PostgreSQL",
+        flink("flink-cdc", "flink-1.20", "test_cdc"),
+        ("pytest", "flink-1.20"),
+        wide=True,
+    ),
+    Suite("page-flink", "docs/engines/flink.md as it stands", page("flink"), ("flink-2.1",)),
     Suite("schemathesis", "generated requests from the OpenAPI document", schemathesis, ("schemathesis",)),
     Suite("readme", "the README's snippets as they stand", snippets, ("pyiceberg", "spark-4.1")),
     Suite("page-duckdb", "docs/engines/duckdb.md", page("duckdb"), ("duckdb",)),
