@@ -18,8 +18,9 @@ class Rest:
         self.base = f"{uri}/v1/{prefix}" if prefix else f"{uri}/v1"
 
     @staticmethod
-    def call(method, url):
-        request = urllib.request.Request(url, method=method)
+    def call(method, url, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)
 
@@ -27,6 +28,11 @@ class Rest:
         """Takes a table out of the catalog and leaves its files. Returns its last metadata location."""
         answer = self.call("POST", f"{self.base}/namespaces/{namespace}/tables/{table}/unregister")
         return answer["metadata-location"]
+
+    def set_ref(self, namespace, table, name, kind, snapshot):
+        """Makes or moves a branch or a tag."""
+        update = {"action": "set-snapshot-ref", "ref-name": name, "type": kind, "snapshot-id": snapshot}
+        self.call("POST", f"{self.base}/namespaces/{namespace}/tables/{table}", {"requirements": [], "updates": [update]})
 
 
 def files_below(location):

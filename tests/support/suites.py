@@ -139,6 +139,9 @@ def spark(version, store):
     return run
 
 
+trino = client("trino", "trino", "trino", warehouses=BOTH)
+
+
 def schemathesis(bench, log):
     tools = machine.venv("schemathesis", log)
     with serving(bench.binary, "schemathesis", bench.store("embedded")) as frazil:
@@ -202,6 +205,7 @@ ENGINES = (
     Suite("pyiceberg-postgres", "PyIceberg end to end, PostgreSQL", pyiceberg("postgres"), ("pyiceberg",)),
     Suite("spark-3.5", "Spark 3.5, PostgreSQL", spark("3.5", "postgres"), ("spark-3.5",)),
     Suite("spark-4.1", "Spark 4.1, SQLite", spark("4.1", "embedded"), ("spark-4.1",)),
+    Suite("trino", "Trino, SQLite, local files and S3", trino, ("trino",), ("java-25",), wide=True),
     Suite("schemathesis", "generated requests from the OpenAPI document", schemathesis, ("schemathesis",)),
     Suite("readme", "the README's snippets as they stand", snippets, ("pyiceberg", "spark-4.1")),
 )
