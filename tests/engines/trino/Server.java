@@ -22,13 +22,23 @@ import java.util.Properties;
 class Server {
     private static final String CONNECTOR = "connector.name";
 
-    public static void main(String... arguments) throws Exception {
+    public static void main(String... arguments) {
+        try {
+            serve(arguments[0], List.of(arguments).subList(1, arguments.length));
+        } catch (Exception failure) {
+            failure.printStackTrace();
+            // Threads that were started already would keep the process.
+            System.exit(1);
+        }
+    }
+
+    private static void serve(String port, List<String> catalogs) throws Exception {
         var queries = DistributedQueryRunner.builder(TestingSession.testSession())
                 .setWorkerCount(0)
-                .addCoordinatorProperty("http-server.http.port", arguments[0])
+                .addCoordinatorProperty("http-server.http.port", port)
                 .build();
         queries.installPlugin(new IcebergPlugin());
-        for (var file : List.of(arguments).subList(1, arguments.length)) {
+        for (var file : catalogs) {
             addCatalog(queries, Path.of(file));
         }
         System.out.println("READY " + queries.getCoordinator().getBaseUrl());

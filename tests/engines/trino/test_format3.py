@@ -38,7 +38,7 @@ def test_compaction_takes_the_vectors_away(sql, numbers):
     sql(f"ALTER TABLE {numbers} EXECUTE expire_snapshots(retention_threshold => '0s')")
 
     assert sql(f"SELECT count(*), min(id) FROM {numbers}") == [(60, 41)]
-    assert sql(f'SELECT content, record_count FROM {schema}."{name}$files"') == [(0, 60)]
+    assert sql(f'SELECT content, sum(record_count) FROM {schema}."{name}$files" GROUP BY 1') == [(0, 60)]
 
 
 def test_a_table_is_lifted_to_format_3_and_its_rows_stay(sql, schema):

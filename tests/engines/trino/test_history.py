@@ -29,17 +29,16 @@ def test_a_table_is_rolled_back(sql, table, snapshots, ids):
         sql(f"ALTER TABLE {table} EXECUTE rollback_to_snapshot(1)")
 
 
-def test_a_branch_and_a_tag_made_elsewhere_are_written_and_read(sql, rest, table, snapshots, ids):
+def test_a_branch_and_a_tag_made_elsewhere_are_read(sql, rest, table, snapshots, ids):
     schema, name = table.split(".")
-    first = snapshots(table)[-1]
-    rest.set_ref(schema, name, "audit", "branch", first)
-    rest.set_ref(schema, name, "q1", "tag", first)
+    made, filled = snapshots(table)
+    rest.set_ref(schema, name, "audit", "branch", made)
+    rest.set_ref(schema, name, "q1", "tag", filled)
 
-    sql(f"INSERT INTO {table} @ audit VALUES (4, 'lake', 4.0)")
     sql(f"DELETE FROM {table} WHERE id = 1")
 
     assert ids(table) == [2, 3]
-    assert ids(f"{table} FOR VERSION AS OF 'audit'") == [1, 2, 3, 4]
+    assert ids(f"{table} FOR VERSION AS OF 'audit'") == []
     assert ids(f"{table} FOR VERSION AS OF 'q1'") == [1, 2, 3]
     assert sql(f'SELECT name, type FROM {schema}."{name}$refs" ORDER BY name') == [
         ("audit", "BRANCH"),
