@@ -139,6 +139,21 @@ def spark(version, store):
     return run
 
 
+def flink(suite, line, only, **options):
+    """Those tests of `tests/engines/flink` that `only` names, on a line of Flink's versions."""
+
+    def run(bench, log):
+        version = machine.VERSIONS["maven"][line]["flink.version"]
+        settings = {"FLINK_CLASSPATH": machine.classpath(line, log), "FLINK_VERSION": version}
+        client("flink", suite, "pytest", only=only, **options, **settings)(bench, log)
+
+    return run
+
+
+FLINK_QUICK = "test_tables or test_streams"
+FLINK_WIDE = "not test_tables and not test_streams and not test_cdc"
+
+
 trino = client("trino", "trino", "trino", warehouses=BOTH)
 
 
@@ -205,6 +220,28 @@ ENGINES = (
     Suite("pyiceberg-postgres", "PyIceberg end to end, PostgreSQL", pyiceberg("postgres"), ("pyiceberg",)),
     Suite("spark-3.5", "Spark 3.5, PostgreSQL", spark("3.5", "postgres"), ("spark-3.5",)),
     Suite("spark-4.1", "Spark 4.1, SQLite", spark("4.1", "embedded"), ("spark-4.1",)),
+    Suite("flink-quick", "Flink 2.1 on both sinks", flink("flink-quick", "flink-2.1", FLINK_QUICK), ("pytest", "flink-2.1")),
+    Suite(
+        "flink",
+        "Flink 2.1: restarts, dynamic sink, maintenance, PostgreSQL",
+        flink("flink", "flink-2.1", FLINK_WIDE, store="postgres"),
+        ("pytest", "flink-2.1"),
+        wide=True,
+    ),
+    Suite(
+        "flink-s3",
+        "Flink 2.1 on S3",
+        flink("flink-s3", "flink-2.1", "test_streams", warehouses=S3),
+        ("pytest", "flink-2.1"),
+        wide=True,
+    ),
+    Suite(
+        "flink-cdc",
+        "Flink CDC from PostgreSQL",
+        flink("flink-cdc", "flink-1.20", "test_cdc"),
+        ("pytest", "flink-1.20"),
+        wide=True,
+    ),
     Suite("trino", "Trino, SQLite, local files and S3", trino, ("trino",), ("java-25",), wide=True),
     Suite("schemathesis", "generated requests from the OpenAPI document", schemathesis, ("schemathesis",)),
     Suite("readme", "the README's snippets as they stand", snippets, ("pyiceberg", "spark-4.1")),
