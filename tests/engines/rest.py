@@ -19,8 +19,8 @@ class Rest:
 
     @staticmethod
     def call(method, url, body=None):
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)
+        content = json.dumps(body).encode() if body is not None else None
+        request = urllib.request.Request(url, content, {"Content-Type": "application/json"}, method=method)
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)
 
