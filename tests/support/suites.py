@@ -185,6 +185,9 @@ FLINK_QUICK = "test_tables or test_streams"
 FLINK_WIDE = "not test_tables and not test_streams and not test_cdc"
 
 
+trino = client("trino", "trino", "trino", warehouses=BOTH)
+
+
 def schemathesis(bench, log):
     tools = machine.venv("schemathesis", log)
     with serving(bench.binary, "schemathesis", bench.store("embedded")) as frazil:
@@ -311,6 +314,7 @@ ENGINES = (
         wide=True,
     ),
     Suite("page-flink", "docs/engines/flink.md as it stands", page("flink"), ("flink-2.1",)),
+    Suite("trino", "Trino, SQLite, local files and S3", trino, ("trino",), ("java-25",), wide=True),
     Suite("schemathesis", "generated requests from the OpenAPI document", schemathesis, ("schemathesis",)),
     Suite("readme", "the README's snippets as they stand", snippets, ("pyiceberg", "spark-4.1")),
     Suite("page-duckdb", "docs/engines/duckdb.md", page("duckdb"), ("duckdb",)),
