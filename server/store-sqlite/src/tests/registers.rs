@@ -37,16 +37,15 @@ impl Shop {
         let folder = scratch_folder().unwrap();
         let store = SqliteStore::open(&folder.path().join("frazil.db")).await.unwrap();
         let root = format!("file://{}/warehouse", folder.path().display());
-        let warehouse = Arc::new(Warehouse {
-            id: WarehouseId(Uuid::now_v7()),
-            name: WarehouseName::parse("w").unwrap(),
-            place: Place { root: Location::parse(&root).unwrap(), allowed: Vec::new(), storage: Storage::default() },
-        });
+        let place = Place { root: Location::parse(&root).unwrap(), allowed: Vec::new(), storage: Storage::default() };
+        let (id, name) = (WarehouseId(Uuid::now_v7()), WarehouseName::parse("w").unwrap());
+        let warehouse = Arc::new(Warehouse::new(id, name, place));
         store.create_warehouse(&warehouse, AT_MS).await.unwrap();
         let options = CatalogOptions {
             files: FilesOptions::default(),
             cache_bytes: 1 << 20,
             commits: CommitOptions { metadata_delete_grace_ms: 0 },
+            secrets_key: None,
         };
         let shop = Self {
             catalog: Catalog::new(Arc::new(store.clone()), options, TaskTracker::new()),
