@@ -12,8 +12,8 @@ WAREHOUSE = "default"
 class Rest:
     """The catalog by plain HTTP."""
 
-    def __init__(self, uri):
-        config = self.call("GET", f"{uri}/v1/config?warehouse={WAREHOUSE}")
+    def __init__(self, uri, warehouse=WAREHOUSE):
+        config = self.call("GET", f"{uri}/v1/config?warehouse={warehouse}")
         prefix = {**config["defaults"], **config["overrides"]}.get("prefix")
         self.base = f"{uri}/v1/{prefix}" if prefix else f"{uri}/v1"
 

@@ -13,17 +13,19 @@ import postgres
 import process
 import rck
 import readme
+import seaweed
 import sqlx_prepare
 from process import Failed
-from server import Store, serving
+from server import LAKE, Store, serving
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What the suites share: the built binary and the run's own PostgreSQL server."""
+    """What the suites share: the built binary, and the run's own PostgreSQL server and S3 store."""
 
     binary: os.PathLike
     postgres: postgres.Postgres
+    s3: seaweed.S3
 
     def store(self, name):
         return Store(name, self.postgres if name == "postgres" else None)
@@ -31,12 +33,17 @@ class Bench:
 
 @dataclass(frozen=True)
 class Suite:
-    """A named check. `run` raises `Failed`; `needs` are names of versions.toml, fetched ahead while cargo builds."""
+    """A named check. `run` raises `Failed`.
+
+    `needs` are names of versions.toml, fetched ahead while cargo builds; `tools` are names of `machine.TOOLS`, looked
+    for before anything is begun. Wide suites run with `--all` only.
+    """
 
     name: str
     what: str
     run: Callable[[Bench, object], None]
     needs: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
     wide: bool = False
 
 
@@ -80,15 +87,46 @@ def openapi(bench, log):
 
 def unit(bench, log):
     database = bench.postgres.fresh_database("unit")
-    cargo(["test", "--locked", "--workspace", "--no-fail-fast"], log, 1200, DATABASE_URL=database, POSTGRES_DATABASE_URL=database)
+    environment = {"DATABASE_URL": database, "POSTGRES_DATABASE_URL": database, **bench.s3.environment()}
+    cargo(["test", "--locked", "--workspace", "--no-fail-fast"], log, 1200, **environment)
 
 
 def kit(store):
     return lambda bench, log: rck.run(bench.binary, f"rck-{store}", bench.store(store), log)
 
 
+FILES, S3, BOTH = ("default",), (LAKE,), ("default", LAKE)
+
+
+def client(folder, suite, venv, store="embedded", warehouses=FILES, bound_s=900, java=machine.JAVA, only=None, **settings):
+    """The pytest suite in `tests/engines/FOLDER`, run by the Python environment `venv` against a fresh server.
+
+    `only` is an expression of pytest's `-k`; `settings` are further environment variables.
+    """
+
+    def run(bench, log):
+        tools = machine.venv(venv, log)
+        s3 = bench.s3 if LAKE in warehouses else None
+        with serving(bench.binary, suite, bench.store(store), s3=s3) as frazil:
+            argv = [tools / "python", "-m", "pytest", paths.ENGINES / folder, "--basetemp", frazil.data_dir / "pytest"]
+            argv += ["-k", only] if only else []
+            environment = machine.with_java(java, **settings, **(s3.environment() if s3 else {}))
+            environment |= {
+                "FRAZIL_URI": frazil.uri,
+                "FRAZIL_STORE": STORES[store],
+                "FRAZIL_WAREHOUSES": ",".join(warehouses),
+                "FRAZIL_REPORT": str(paths.REPORTS / f"{suite}.json"),
+            }
+            process.run(argv, log, bound_s, cwd=paths.ENGINES, env=environment)
+
+    return run
+
+
+STORES = {"embedded": "SQLite", "postgres": "PostgreSQL"}
+
+
 def pyiceberg(store):
-    return lambda bench, log: pytest("pyiceberg", f"pyiceberg-{store}", "pyiceberg", bench.store(store), bench, log)
+    return client("pyiceberg", f"pyiceberg-{store}", "pyiceberg", store)
 
 
 def spark(version, store):
@@ -96,19 +134,9 @@ def spark(version, store):
 
     def run(bench, log):
         jar = machine.jar(name, log)
-        pytest("spark", name, name, bench.store(store), bench, log, ICEBERG_SPARK_RUNTIME=str(jar))
+        client("spark", name, name, store, ICEBERG_SPARK_RUNTIME=str(jar))(bench, log)
 
     return run
-
-
-def pytest(folder, suite, venv, store, bench, log, **environment):
-    """Runs the pytest suite in `tests/engines/FOLDER` against a fresh server."""
-    tools = machine.venv(venv, log)
-    with serving(bench.binary, suite, store) as frazil:
-        scratch = frazil.data_dir / "pytest"
-        argv = [tools / "python", "-m", "pytest", paths.ENGINES / folder, "--basetemp", scratch]
-        environment = machine.with_java(FRAZIL_URI=frazil.uri, **environment)
-        process.run(argv, log, 900, cwd=paths.ENGINES, env=environment)
 
 
 def schemathesis(bench, log):
@@ -123,7 +151,13 @@ def schemathesis(bench, log):
 
 
 def snippets(bench, log):
-    readme.run(bench.binary, log)
+    readme.run(bench.binary, "readme", [paths.REPO / "README.md"], ("pyiceberg", "spark-4.1"), log)
+
+
+def page(engine):
+    """The snippets of an engine's page in docs/engines."""
+    file = paths.REPO / "docs" / "engines" / f"{engine}.md"
+    return lambda bench, log: readme.run(bench.binary, f"page-{engine}", [file], (), log)
 
 
 RESIDENT_BELOW_BYTES = 30 * 1024 * 1024
