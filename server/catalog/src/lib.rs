@@ -32,11 +32,11 @@ pub mod warehouses;
 #[derive(Debug, Clone)]
 pub struct CatalogOptions {
     pub files: files::FilesOptions,
+    /// What secrets of warehouses are encrypted with.
+    pub secrets_key: Option<files::SecretsKey>,
     /// Bound of the metadata documents kept in memory, in bytes, tables and views each.
     pub cache_bytes: u64,
     pub commits: commits::CommitOptions,
-    /// What secrets of warehouses are encrypted with, where there is one.
-    pub secrets_key: Option<files::SecretsKey>,
 }
 
 /// Every feature over one store; cheap to clone.

@@ -44,9 +44,9 @@ impl Shop {
         store.create_warehouse(&warehouse, AT_MS).await.unwrap();
         let options = CatalogOptions {
             files: FilesOptions::default(),
+            secrets_key: None,
             cache_bytes: 1 << 20,
             commits: CommitOptions { metadata_delete_grace_ms: 0 },
-            secrets_key: None,
         };
         let shop = Self {
             catalog: Catalog::new(Arc::new(store.clone()), options, TaskTracker::new()),
