@@ -85,7 +85,10 @@ fn sqlite_path(url: &DatabaseUrl) -> PathBuf {
 
 fn options(config: &Config) -> Result<CatalogOptions, ConfigError> {
     Ok(CatalogOptions {
-        files: FilesOptions { max_concurrent_operations: config.storage.concurrent_operations },
+        files: FilesOptions {
+            max_concurrent_operations: config.storage.concurrent_operations,
+            ..FilesOptions::default()
+        },
         cache_bytes: config.limits.metadata_cache_bytes,
         commits: CommitOptions { metadata_delete_grace_ms: config.commit.metadata_delete_grace_ms },
         secrets_key: config.secrets.read()?,

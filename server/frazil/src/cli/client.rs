@@ -65,7 +65,7 @@ impl Client {
     /// Tells the innermost cause, which is the one that says something.
     fn no_answer(&self, error: reqwest::Error) -> ClientError {
         let error = error.without_url();
-        let causes = std::iter::successors(Some(&error as &dyn StdError), |error| error.source());
+        let causes = std::iter::successors(Some(&error as &dyn StdError), |error| (**error).source());
         let cause = causes.last().map_or_else(String::new, ToString::to_string);
         ClientError::NoAnswer { server: self.server.clone(), cause }
     }
