@@ -53,7 +53,8 @@ IS_FOLDER = 1 << 31
 
 def in_store(path):
     """What the tests' store has below a folder; asked of its file system, so that no S3 client is needed."""
-    request = urllib.request.Request(f"{os.environ['S3_FILER']}{path}/?limit=10000", headers={"Accept": "application/json"})
+    url = f"{os.environ['S3_FILER']}{path}/?limit=10000"
+    request = urllib.request.Request(url, headers={"Accept": "application/json"})
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:
             entries = json.load(answer)["Entries"] or []

@@ -251,8 +251,20 @@ ENGINES = (
     Suite("pyiceberg-postgres", "PyIceberg end to end, PostgreSQL", pyiceberg("postgres"), ("pyiceberg",)),
     Suite("spark-3.5", "Spark 3.5, PostgreSQL", spark("3.5", "postgres"), ("spark-3.5",)),
     Suite("spark-4.1", "Spark 4.1, SQLite", spark("4.1", "embedded"), ("spark-4.1",)),
-    Suite("spark-s3", "Spark 4.1 on S3, SQLite", spark("4.1", "embedded", "spark-s3", S3), ("spark-4.1", "spark-s3"), wide=True),
-    Suite("pyiceberg-s3", "PyIceberg on S3, SQLite", pyiceberg("embedded", "pyiceberg-s3", S3), ("pyiceberg",), wide=True),
+    Suite(
+        "spark-s3",
+        "Spark 4.1 on S3, SQLite",
+        spark("4.1", "embedded", "spark-s3", S3),
+        ("spark-4.1", "spark-s3"),
+        wide=True,
+    ),
+    Suite(
+        "pyiceberg-s3",
+        "PyIceberg on S3, SQLite",
+        pyiceberg("embedded", "pyiceberg-s3", S3),
+        ("pyiceberg",),
+        wide=True,
+    ),
     Suite("duckdb", "DuckDB on local files and S3", client("duckdb", "duckdb", "duckdb", warehouses=BOTH), ("duckdb",)),
     Suite(
         "clickhouse",

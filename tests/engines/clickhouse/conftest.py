@@ -1,7 +1,7 @@
 """The catalog as a database of a ClickHouse that lives in this process, and a table to work on.
 
-ClickHouse names a table by one word, `namespace.table`, in the database that stands for the catalog. Namespaces are made
-by plain HTTP: ClickHouse has no statement for them.
+ClickHouse names a table by one word, `namespace.table`, in the database that stands for the catalog. Tables whose place
+the catalog shall choose are made by plain HTTP: in ClickHouse's own statement the place is part of the table's engine.
 """
 
 import contextlib

@@ -14,6 +14,14 @@ def test_schemas_are_made_listed_and_dropped(sql, name):
     assert (name,) not in sql(listed)
 
 
+def test_a_nested_schema_is_named_with_a_dot(sql, name, namespace, ids):
+    nested = f'frazil."{name}.rivers"'
+    sql(f"CREATE SCHEMA {nested}")
+    sql(f"CREATE TABLE {nested}.readings AS SELECT 1 AS id")
+
+    assert ids(f"{nested}.readings") == [1]
+
+
 def test_a_schema_that_holds_a_table_is_kept(sql, namespace, table, ids):
     with pytest.raises(duckdb.Error, match="NamespaceNotEmptyException"):
         sql(f"DROP SCHEMA {namespace}")

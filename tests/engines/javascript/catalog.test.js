@@ -1,6 +1,7 @@
 // The catalog through iceberg-js, which speaks of namespaces and tables but reads and writes no rows.
 //
-//     NODE_PATH=target/npm/javascript/node_modules FRAZIL_URI=http://127.0.0.1:8181 node --test tests/engines/javascript
+//     export NODE_PATH=target/npm/javascript/node_modules FRAZIL_URI=http://127.0.0.1:8181
+//     node --test tests/engines/javascript
 
 const assert = require("node:assert/strict");
 const { randomUUID } = require("node:crypto");

@@ -40,7 +40,7 @@ def table(catalog, namespace, readings, ran):
 
 @pytest.fixture
 def storage():
-    """How to reach a table's files: Polars reads and writes them itself, and does not ask PyIceberg for its settings."""
+    """How to reach a table's files: Polars reads and writes them itself, and does not ask PyIceberg how."""
 
     def settings(table):
         return {key: value for key, value in table.io.properties.items() if key.startswith("s3.")} or None

@@ -91,7 +91,7 @@ def test_expire_snapshots_keeps_what_a_tag_holds(sql, table, call, snapshots, id
 
 @pytest.fixture
 def listing(warehouse):
-    """How `remove_orphan_files` finds what lies below a table: by Hadoop's file systems, or by the table's own file access."""
+    """How `remove_orphan_files` lists what lies below a table: through Hadoop, or as the table itself is read."""
     return "prefix_listing => true" if warehouse.s3 else ""
 
 
