@@ -1,4 +1,4 @@
-"""A reverse proxy between an engine and the catalog, which does to commits what networks and middle boxes do to them."""
+"""A reverse proxy between an engine and the catalog, which does to commits what networks and middle boxes do."""
 
 import contextlib
 import http.client
@@ -23,7 +23,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Commit:
-    """A request that adds a snapshot: the key under which the client sent it, if any, and every answer of the catalog."""
+    """A request that adds a snapshot: the key that the client sent with it, if any, and every answer of the catalog."""
 
     path: str
     key: str | None

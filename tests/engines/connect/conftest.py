@@ -1,8 +1,7 @@
-"""One broker and one standalone worker per run, and connectors that carry JSON records of a fresh topic to a fresh table."""
-
-from dataclasses import dataclass
+"""One broker and one standalone worker per run, connectors with the settings of the page, and readers of tables."""
 
 import broker as kafka
+import flow as flows
 import machine
 import page
 import pytest
@@ -10,20 +9,6 @@ import worker as connect
 from lake import Lake
 
 PINNED = machine.VERSIONS["maven"]["connect-sink"]
-COMMIT_EVERY_MS = 1000
-
-
-@dataclass(frozen=True)
-class Flow:
-    """A running sink: the worker that was asked for it, its connector, its topic, and the table that it fills."""
-
-    worker: connect.Worker
-    connector: str
-    topic: str
-    table: str
-
-    def states(self):
-        return self.worker.states(self.connector)
 
 
 @pytest.fixture(autouse=True)
@@ -70,13 +55,14 @@ def sink(uri, warehouse):
 
     def properties(changed, catalog=uri, block="sink"):
         place = {"iceberg.catalog.uri": catalog, "iceberg.catalog.warehouse": warehouse.name}
-        return {**page.settings(block, {**place, **changed}), **storage(warehouse)}
+        return {**page.settings(block, {**place, **changed}), **keys(warehouse)}
 
     return properties
 
 
-def storage(warehouse):
-    if warehouse.scheme != "s3":
+def keys(warehouse):
+    """What the sink needs to write the files of a warehouse on S3."""
+    if not warehouse.s3:
         return {}
     secrets = {
         "iceberg.catalog.s3.access-key-id": warehouse.s3.access_key_id,
@@ -92,24 +78,9 @@ def flow(broker, worker, sink, name):
 
     def start(**where):
         broker.create_topic(name)
-        started.append(worker.run(sink(fresh(name), **where)))
-        return Flow(worker, name, name, table_of(name))
+        started.append(worker.run(sink(flows.properties(name), **where)))
+        return flows.Flow(worker, name, name, flows.table_of(name))
 
     yield start
     for connector in started:
         worker.delete(connector)
-
-
-def fresh(name):
-    """What a sink of this name has for itself."""
-    return {
-        "name": name,
-        "topics": name,
-        "iceberg.tables": table_of(name),
-        "iceberg.control.topic": f"control-{name}",
-        "iceberg.control.commit.interval-ms": COMMIT_EVERY_MS,
-    }
-
-
-def table_of(name):
-    return f"{name}.readings"

@@ -8,7 +8,8 @@ LOGGING = pathlib.Path(__file__).with_name("log4j2.properties")
 
 def java(classpath, main, *arguments, heap_mib=512):
     """The command line that runs the class `main`."""
-    options = [f"-Xmx{heap_mib}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Dlog4j2.configurationFile={LOGGING}"]
+    options = [f"-Xmx{heap_mib}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    options += [f"-Dlog4j2.configurationFile={LOGGING}"]
     return [f"{os.environ['JAVA_HOME']}/bin/java", *options, "-cp", classpath, main, *arguments]
 
 

@@ -15,7 +15,8 @@ class Lake:
     """A warehouse, read through PyIceberg."""
 
     def __init__(self, uri, warehouse):
-        self.catalog = load_catalog("frazil", type="rest", uri=uri, warehouse=warehouse.name, **reader_settings(warehouse))
+        settings = {"type": "rest", "uri": uri, "warehouse": warehouse.name, **credentials(warehouse)}
+        self.catalog = load_catalog("frazil", **settings)
 
     def table(self, name):
         return self.catalog.load_table(name)
@@ -44,8 +45,11 @@ class Lake:
 
     def summaries(self, name):
         """Operation and summary of each snapshot, oldest first."""
-        snapshots = self.table(name).metadata.snapshots
-        return [{"operation": each.summary.operation.value, "summary": each.summary.additional_properties} for each in snapshots]
+        summaries = [snapshot.summary for snapshot in self.table(name).metadata.snapshots]
+        return [{"operation": each.operation.value, "summary": each.additional_properties} for each in summaries]
+
+    def commits(self, name):
+        return len(self.table(name).metadata.snapshots)
 
     def record(self, name, as_file):
         """Keeps the summaries of a table as `kafka-connect-….json` in the folder FRAZIL_RECORD, where that is set."""
@@ -54,12 +58,9 @@ class Lake:
             file.write_text(json.dumps(self.summaries(name), indent=1) + "\n")
 
 
-def reader_settings(warehouse):
-    if warehouse.scheme != "s3":
+def credentials(warehouse):
+    """What a reader needs beside what the catalog tells it."""
+    if not warehouse.s3:
         return {}
-    return {
-        "s3.endpoint": warehouse.s3.endpoint,
-        "s3.region": warehouse.s3.region,
-        "s3.access-key-id": warehouse.s3.access_key_id,
-        "s3.secret-access-key": warehouse.s3.secret_access_key,
-    }
+    keys = {"s3.access-key-id": warehouse.s3.access_key_id, "s3.secret-access-key": warehouse.s3.secret_access_key}
+    return {**keys, "s3.endpoint": warehouse.s3.endpoint, "s3.region": warehouse.s3.region}

@@ -72,4 +72,4 @@ def test_the_settings_of_the_page_carry_the_rows_and_then_every_change(execute, 
     assert kept == {("I", "sound"): 100, ("I", "delta"): 50, ("U", "moved"): 20, ("D", None): 10}
     assert sorted(row["id"] for row in rows if row["_cdc"]["op"] == "D") == list(range(141, 151))
     lake.record(changes, "debezium")
-    report.ran(warehouse, 4)
+    report.ran(warehouse, lake.commits(changes))

@@ -1,6 +1,6 @@
 """A commit that landed reaches the catalog twice, and the sink is given the worse of the two answers.
 
-Elsewhere this destroys the table: told of a conflict, the sink deletes the manifest list of the snapshot that had landed.
+Elsewhere this destroys the table: told of a conflict, the sink deletes the manifest list of the snapshot that landed.
 """
 
 import json
@@ -33,7 +33,7 @@ def test_a_commit_that_arrives_twice_is_answered_200_twice(uri, broker, flow, la
     assert lake.ids(sink.table) == list(range(300))
     rounds = [each["summary"]["kafka.connect.commit-id"] for each in lake.summaries(sink.table)]
     assert len(set(rounds)) == len(rounds)
-    report.ran(warehouse)
+    report.ran(warehouse, lake.commits(sink.table))
 
 
 def test_the_sink_sends_each_commit_under_a_key_of_its_own(uri, broker, flow, lake, report, warehouse):
@@ -48,4 +48,4 @@ def test_the_sink_sends_each_commit_under_a_key_of_its_own(uri, broker, flow, la
         keys = [commit.key for commit in between.commits]
         assert None not in keys
         assert len(set(keys)) == len(keys) >= 2
-    report.ran(warehouse)
+    report.ran(warehouse, lake.commits(sink.table))

@@ -3,7 +3,9 @@
 from readings import readings
 
 
-def test_the_settings_of_the_page_carry_records_into_a_table_that_they_make(broker, worker, sink, lake, report, warehouse):
+def test_the_settings_of_the_page_carry_records_into_a_table_that_they_make(
+    broker, worker, sink, lake, report, warehouse
+):
     broker.create_topic("readings")
     connector = worker.run(sink({}))
     try:
@@ -14,7 +16,7 @@ def test_the_settings_of_the_page_carry_records_into_a_table_that_they_make(brok
         assert worker.states(connector) == ["RUNNING", "RUNNING"]
     finally:
         worker.delete(connector)
-    report.ran(warehouse)
+    report.ran(warehouse, lake.commits("floe.readings"))
 
 
 def test_a_field_that_the_table_lacks_becomes_a_column(broker, flow, lake, report, warehouse):
@@ -26,10 +28,12 @@ def test_a_field_that_the_table_lacks_becomes_a_column(broker, flow, lake, repor
 
     assert lake.rows(sink.table, "id", "flow") == [(1, None), (2, None), (3, 0.7)]
     assert [str(field.field_type) for field in lake.table(sink.table).schema().fields] == ["long", "string", "double"]
-    report.ran(warehouse)
+    report.ran(warehouse, lake.commits(sink.table))
 
 
-def test_every_round_is_one_append_that_names_itself_and_how_far_the_control_topic_was_read(broker, flow, lake, report, warehouse):
+def test_every_round_is_one_append_that_names_itself_and_its_offsets_of_the_control_topic(
+    broker, flow, lake, report, warehouse
+):
     sink = flow()
     for last in (100, 200, 300):
         broker.send(sink.topic, readings(*range(last - 100, last)))
@@ -43,4 +47,4 @@ def test_every_round_is_one_append_that_names_itself_and_how_far_the_control_top
     assert len(set(rounds)) == len(rounds) >= 3
     assert reached == sorted(set(reached))
     lake.record(sink.table, "append")
-    report.ran(warehouse)
+    report.ran(warehouse, lake.commits(sink.table))

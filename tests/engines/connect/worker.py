@@ -36,6 +36,9 @@ class Worker:
     def stop(self):
         process.stop(self.child)
 
+    def has_ended(self):
+        return self.child.poll() is not None
+
     def call(self, method, path, body=None):
         """The answer of the REST interface, asked again while the group rebalances."""
         data = json.dumps(body).encode() if body is not None else None
@@ -54,7 +57,7 @@ class Worker:
     def wait_until_ready(self):
         end = time.monotonic() + READY_WITHIN_S
         while not self.is_ready():
-            assert self.child.poll() is None and time.monotonic() < end, f"no worker: see {self.settings.stem}.log"
+            assert not self.has_ended() and time.monotonic() < end, f"no worker: see {self.settings.stem}.log"
             time.sleep(0.2)
 
     def is_ready(self):
