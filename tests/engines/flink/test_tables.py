@@ -151,6 +151,14 @@ def test_the_past_is_read_by_snapshot(lake, readings):
     assert len(rows(lake, readings)) == 2
 
 
+def test_a_branch_takes_rows_that_main_does_not_see(lake, readings):
+    branch = f"{readings} /*+ OPTIONS('branch' = 'audit') */"
+    lake.run(f"INSERT INTO {branch} VALUES (4, 'lake')")
+
+    assert [id for id, _ in rows(lake, branch)] == [1, 2, 3, 4]
+    assert [id for id, _ in rows(lake, readings)] == [1, 2, 3]
+
+
 def test_metadata_tables_agree_with_the_rows(lake, namespace, readings):
     assert lake.query(f"SELECT SUM(record_count) FROM {namespace}.`readings$files`") == [(3,)]
     assert lake.query(f"SELECT operation FROM {namespace}.`readings$snapshots`") == [("append",)]
