@@ -86,6 +86,16 @@ def test_a_table_is_made_from_a_query_and_replaced_by_another(sql, schema, table
     assert sql(f"SELECT count(*) FROM {copy}") == [(0,)]
 
 
+def test_a_table_from_a_query_that_fails_is_not_there_where_the_schema_has_a_location(sql, table, name):
+    root = sql(f'SELECT DISTINCT regexp_extract("$path", \'(.*)/[^/]*/data/\', 1) FROM {table}')[0][0]
+    sql(f"CREATE SCHEMA {name}_placed WITH (location = '{root}/{name}_placed')")
+
+    with pytest.raises(TrinoUserError, match="(?i)division by zero"):
+        sql(f"CREATE TABLE {name}_placed.broken AS SELECT 1 / (n - n) AS x FROM UNNEST(sequence(1, 3)) AS s(n)")
+
+    assert sql(f"SHOW TABLES FROM {name}_placed") == []
+
+
 def test_columns_are_added_renamed_widened_moved_and_dropped(sql, schema):
     table = f"{schema}.columns"
     sql(f"CREATE TABLE {table} (id integer NOT NULL, place varchar, shape row(wide integer))")
