@@ -13,7 +13,7 @@ import pytest
 import turns
 
 HERE = pathlib.Path(__file__).parent
-GROUPS, GROUPS_A_SECOND = 2400, 40
+GROUPS, GROUPS_A_SECOND = 1600, 40
 READERS = ("trino", "duckdb")
 BOUND_S = 120
 
@@ -103,7 +103,7 @@ class Others:
 
     def stop(self):
         for child in self.programs.values():
-            process.stop(child)
+            process.end_group(child)
 
 
 def test_every_reader_sees_whole_snapshots_while_others_write_and_compact(stream, others, report, warehouse):

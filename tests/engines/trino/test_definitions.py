@@ -30,6 +30,12 @@ def test_a_cascading_drop_takes_tables_and_views_along(sql, schema, table):
     assert (schema,) not in sql("SHOW SCHEMAS")
 
 
+def test_a_nested_namespace_does_not_disturb_the_list(sql, rest, schema):
+    rest.call("POST", f"{rest.base}/namespaces", {"namespace": [schema, "rivers"]})
+
+    assert [name for (name,) in sql("SHOW SCHEMAS") if name.startswith(schema)] == [schema]
+
+
 def test_a_schema_that_is_not_there_is_said_to_be(sql, name):
     with pytest.raises(TrinoUserError, match="does not exist"):
         sql(f"SHOW TABLES FROM {name}")
