@@ -1,4 +1,4 @@
-"""Trino in one process of the tests' own: a coordinator that is its own worker, with catalogs of docs/engines/trino.md."""
+"""Trino in one process: a coordinator that is its own worker, with the catalog files of docs/engines/trino.md."""
 
 import contextlib
 import time
@@ -21,7 +21,7 @@ def version():
 
 
 def catalog(warehouse, uri):
-    """The page's catalog file for a warehouse, with the addresses of this run. Secrets stay names of the environment."""
+    """The page's catalog file for a warehouse with the addresses of this run. Secrets stay names of the environment."""
     blocks = {block["name"]: block["code"] for block in readme.BLOCK.finditer(PAGE.read_text())}
     text = blocks[f"trino-{warehouse.scheme}"].replace(FRAZIL, uri)
     return text.replace(S3_ENDPOINT, warehouse.s3.endpoint) if warehouse.s3 else text

@@ -186,6 +186,7 @@ FLINK_WIDE = "not test_tables and not test_streams and not test_cdc"
 
 
 trino = client("trino", "trino", "trino", warehouses=BOTH)
+together = client("together", "together", "pytest")
 
 
 def schemathesis(bench, log):
@@ -327,6 +328,14 @@ ENGINES = (
     ),
     Suite("page-flink", "docs/engines/flink.md as it stands", page("flink"), ("flink-2.1",)),
     Suite("trino", "Trino, SQLite, local files and S3", trino, ("trino",), ("java-25",), wide=True),
+    Suite(
+        "together",
+        "Flink, Spark, Trino and DuckDB on one table at once",
+        together,
+        ("pytest", "flink-2.1", "spark-4.1", "trino", "duckdb"),
+        ("java-25",),
+        wide=True,
+    ),
     Suite("schemathesis", "generated requests from the OpenAPI document", schemathesis, ("schemathesis",)),
     Suite("readme", "the README's snippets as they stand", snippets, ("pyiceberg", "spark-4.1")),
     Suite("page-duckdb", "docs/engines/duckdb.md", page("duckdb"), ("duckdb",)),

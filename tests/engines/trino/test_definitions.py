@@ -30,6 +30,12 @@ def test_a_cascading_drop_takes_tables_and_views_along(sql, schema, table):
     assert (schema,) not in sql("SHOW SCHEMAS")
 
 
+def test_a_nested_namespace_does_not_disturb_the_list(sql, rest, schema):
+    rest.call("POST", f"{rest.base}/namespaces", {"namespace": [schema, "rivers"]})
+
+    assert [name for (name,) in sql("SHOW SCHEMAS") if name.startswith(schema)] == [schema]
+
+
 def test_a_schema_that_is_not_there_is_said_to_be(sql, name):
     with pytest.raises(TrinoUserError, match="does not exist"):
         sql(f"SHOW TABLES FROM {name}")
@@ -84,6 +90,16 @@ def test_a_table_is_made_from_a_query_and_replaced_by_another(sql, schema, table
 
     sql(f"CREATE OR REPLACE TABLE {copy} (id bigint)")
     assert sql(f"SELECT count(*) FROM {copy}") == [(0,)]
+
+
+def test_a_table_from_a_query_that_fails_is_not_there_where_the_schema_has_a_location(sql, table, name):
+    root = sql(f'SELECT DISTINCT regexp_extract("$path", \'(.*)/[^/]*/data/\', 1) FROM {table}')[0][0]
+    sql(f"CREATE SCHEMA {name}_placed WITH (location = '{root}/{name}_placed')")
+
+    with pytest.raises(TrinoUserError, match="(?i)division by zero"):
+        sql(f"CREATE TABLE {name}_placed.broken AS SELECT 1 / (n - n) AS x FROM UNNEST(sequence(1, 3)) AS s(n)")
+
+    assert sql(f"SHOW TABLES FROM {name}_placed") == []
 
 
 def test_columns_are_added_renamed_widened_moved_and_dropped(sql, schema):

@@ -8,8 +8,8 @@ from trino.exceptions import TrinoQueryError
 
 def test_a_merge_updates_deletes_and_inserts(sql, table):
     sql(
-        f"""MERGE INTO {table} t USING (VALUES (1, 'sound', 9e0), (2, 'gone', 0e0), (7, 'lake', 7e0)) s (id, place, flow)
-            ON t.id = s.id
+        f"""MERGE INTO {table} t
+            USING (VALUES (1, 'sound', 9e0), (2, 'gone', 0e0), (7, 'lake', 7e0)) s (id, place, flow) ON t.id = s.id
             WHEN MATCHED AND s.place = 'gone' THEN DELETE
             WHEN MATCHED THEN UPDATE SET flow = s.flow
             WHEN NOT MATCHED THEN INSERT (id, place, flow) VALUES (s.id, s.place, s.flow)"""

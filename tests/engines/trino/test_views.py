@@ -1,7 +1,7 @@
 """Views by SQL."""
 
 import pytest
-from trino.exceptions import TrinoUserError
+from trino.exceptions import TrinoExternalError, TrinoUserError
 
 
 def test_a_view_is_created_read_described_and_dropped(sql, schema, table):
@@ -50,3 +50,25 @@ def test_a_name_is_a_table_or_a_view(sql, schema, table):
     sql(f"CREATE VIEW {schema}.taken AS SELECT 1 AS one")
     with pytest.raises(TrinoUserError, match="already exists"):
         sql(f"CREATE TABLE {schema}.taken (id bigint)")
+
+
+def test_a_view_in_the_dialect_of_another_engine_is_listed_and_named_as_such(sql, rest, schema):
+    rest.call("POST", f"{rest.base}/namespaces/{schema}/views", view("foreign", "spark", "SELECT 1 AS one"))
+
+    assert sql(f"SHOW TABLES FROM {schema}") == [("foreign",)]
+    with pytest.raises(TrinoExternalError, match="unsupported dialect .spark."):
+        sql(f"SELECT * FROM {schema}.foreign")
+
+
+def view(name, dialect, sql):
+    """The body that makes a view with one column `one`."""
+    version = {
+        "version-id": 1,
+        "timestamp-ms": 0,
+        "schema-id": 0,
+        "summary": {},
+        "default-namespace": [],
+        "representations": [{"type": "sql", "sql": sql, "dialect": dialect}],
+    }
+    schema = {"type": "struct", "fields": [{"id": 1, "name": "one", "type": "int", "required": False}]}
+    return {"name": name, "schema": schema, "view-version": version, "properties": {}}
