@@ -110,7 +110,10 @@ impl Api {
 
 /// All routes with their documentation: what is here is served, documented and, below the prefix, advertised.
 pub fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::with_openapi(document::head()).merge(iceberg::routes()).merge(management::routes()).merge(operations::routes())
+    OpenApiRouter::with_openapi(document::head())
+        .merge(iceberg::routes())
+        .merge(management::routes())
+        .merge(operations::routes())
 }
 
 /// The whole service.

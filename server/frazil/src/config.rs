@@ -96,7 +96,9 @@ impl SecretsConfig {
             (Some(_), Some(_)) => {
                 Err(ConfigError::Refused("secrets.key and secrets.key_file are both set: choose one".to_owned()))
             }
-            (Some(key), None) => SecretsKey::parse(key.reveal()).map(Some).map_err(|error| refused("secrets.key", error)),
+            (Some(key), None) => {
+                SecretsKey::parse(key.reveal()).map(Some).map_err(|error| refused("secrets.key", error))
+            }
             (None, Some(file)) => SecretsKey::read(file).map(Some).map_err(|error| refused("secrets.key_file", error)),
             (None, None) => Ok(None),
         }

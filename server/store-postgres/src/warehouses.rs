@@ -177,9 +177,10 @@ async fn delete(conn: &mut PgConnection, id: WarehouseId) -> Result<WarehouseDel
 
 /// False where there is none. Makers of namespaces hold the row: it is waited for them, and the foreign key then sees them.
 async fn delete_empty(conn: &mut PgConnection, id: WarehouseId) -> Result<bool, sqlx::Error> {
-    let gone = sqlx::query!("DELETE FROM warehouse WHERE id = $1 RETURNING root, canonical_root, allowed, storage", id.0)
-        .fetch_optional(&mut *conn)
-        .await?;
+    let gone =
+        sqlx::query!("DELETE FROM warehouse WHERE id = $1 RETURNING root, canonical_root, allowed, storage", id.0)
+            .fetch_optional(&mut *conn)
+            .await?;
     let Some(gone) = gone else {
         return Ok(false);
     };

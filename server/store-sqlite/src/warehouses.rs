@@ -205,10 +205,8 @@ async fn delete(conn: &mut SqliteConnection, id: WarehouseId) -> Result<Warehous
         .execute(&mut *tx)
         .await
         .map_err(in_transaction)?;
-    let deleted = sqlx::query!("DELETE FROM warehouse WHERE id = $1", id.0)
-        .execute(&mut *tx)
-        .await
-        .map_err(in_transaction)?;
+    let deleted =
+        sqlx::query!("DELETE FROM warehouse WHERE id = $1", id.0).execute(&mut *tx).await.map_err(in_transaction)?;
     if deleted.rows_affected() == 0 {
         return Ok(WarehouseDeleted::Missing);
     }

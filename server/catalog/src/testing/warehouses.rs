@@ -78,7 +78,9 @@ pub async fn roots_do_not_overlap(store: &dyn Store) -> Checked {
     for root in ["s3://bucket/a/w", "s3n://bucket/a/w/x", "s3://bucket/a", "s3://bucket"] {
         assert_eq!(store.create_warehouse(&at("other", root)?, AT_MS).await?, taken, "{root}");
     }
-    for (n, root) in ["s3://bucket/a/w2", "s3://bucket/a/v", "s3://bucket2/a/w", "file:///bucket/a/w"].iter().enumerate() {
+    for (n, root) in
+        ["s3://bucket/a/w2", "s3://bucket/a/v", "s3://bucket2/a/w", "file:///bucket/a/w"].iter().enumerate()
+    {
         let made = at(&format!("other{n}"), root)?;
         assert_eq!(store.create_warehouse(&made, AT_MS).await?, WarehouseCreated::Created, "{root}");
     }
@@ -102,8 +104,7 @@ pub async fn a_change_replaces_all_but_name_and_root(store: &dyn Store) -> Check
     store.create_warehouse(&made, AT_MS).await?;
     let root = made.place.root.clone();
     change(&mut made)?;
-    let wanted =
-        Warehouse { name: WarehouseName::parse("other")?, place: made.place.clone(), ..made.clone() };
+    let wanted = Warehouse { name: WarehouseName::parse("other")?, place: made.place.clone(), ..made.clone() };
     assert_eq!(store.update_warehouse(&wanted).await?, WarehouseUpdated::Updated);
     made.version += 1;
     made.place.root = root;
@@ -116,10 +117,8 @@ pub async fn a_change_of_what_was_changed_does_nothing(store: &dyn Store) -> Che
     let read = warehouse("w")?;
     assert_eq!(store.update_warehouse(&read).await?, WarehouseUpdated::Changed, "there is none");
     store.create_warehouse(&read, AT_MS).await?;
-    let racers = (0..RACERS).map(|n| Warehouse {
-        defaults: BTreeMap::from([("n".to_owned(), n.to_string())]),
-        ..read.clone()
-    });
+    let racers =
+        (0..RACERS).map(|n| Warehouse { defaults: BTreeMap::from([("n".to_owned(), n.to_string())]), ..read.clone() });
     let racers: Vec<_> = racers.collect();
     let updated = join_all(racers.iter().map(|racer| store.update_warehouse(racer))).await;
     let updated = updated.into_iter().collect::<Result<Vec<_>, _>>()?;

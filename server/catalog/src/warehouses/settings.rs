@@ -18,17 +18,8 @@ const OF_TABLES: [&str; 2] = ["table-default.", "table-override."];
 const OF_THE_CATALOG: [&str; 4] = ["prefix", "uri", "warehouse", crate::commits::DEADLINE_SETTING];
 
 /// What the names of secrets end in, whatever the client library.
-const SECRET_ENDINGS: [&str; 9] = [
-    "token",
-    "credential",
-    "credentials",
-    "password",
-    "secret",
-    "authorization",
-    ".key",
-    "-key",
-    "_key",
-];
+const SECRET_ENDINGS: [&str; 9] =
+    ["token", "credential", "credentials", "password", "secret", "authorization", ".key", "-key", "_key"];
 
 /// What the names of secrets hold where something else follows: an account, or the other half of the pair.
 const SECRET_PARTS: [&str; 8] = [

@@ -219,11 +219,9 @@ mod tests {
             allowed_locations: Option<String>,
             defaults: Option<String>,
         }
-        for (field, nearest) in [
-            ("alowed-locations", Some("allowed-locations")),
-            ("default", Some("defaults")),
-            ("zzz", None),
-        ] {
+        for (field, nearest) in
+            [("alowed-locations", Some("allowed-locations")), ("default", Some("defaults")), ("zzz", None)]
+        {
             let error = parse::<Strict>(format!(r#"{{"{field}": "x"}}"#).as_bytes()).unwrap_err();
             assert!(error.message().contains(&format!("at '{field}': unknown field `{field}`")), "{error}");
             let told = nearest.map(|nearest| format!("; the nearest one is '{nearest}'"));

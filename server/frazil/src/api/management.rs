@@ -9,7 +9,9 @@ pub mod warehouses;
 pub mod wire;
 
 pub fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::new()
-        .routes(routes!(warehouses::list_warehouses, warehouses::create_warehouse))
-        .routes(routes!(warehouses::load_warehouse, warehouses::update_warehouse, warehouses::delete_warehouse))
+    OpenApiRouter::new().routes(routes!(warehouses::list_warehouses, warehouses::create_warehouse)).routes(routes!(
+        warehouses::load_warehouse,
+        warehouses::update_warehouse,
+        warehouses::delete_warehouse
+    ))
 }

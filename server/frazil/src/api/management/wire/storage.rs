@@ -14,7 +14,10 @@ const SECRETS: [&str; 6] =
 /// server finds them: `env:NAME`, `file:/path`. They are never told again.
 #[derive(Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-#[cfg_attr(not(test), expect(dead_code, reason = "only its documentation is wanted: the catalog has the settings themselves"))]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "only its documentation is wanted: the catalog has the settings themselves")
+)]
 pub enum StorageSettings {
     File,
     S3(S3Settings),
@@ -76,11 +79,15 @@ pub fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Storage
     let Some(settings) = Option::<Map<String, Value>>::deserialize(deserializer)? else {
         return Ok(None);
     };
-    if let Some(secret) = SECRETS.iter().find(|name| settings.get(**name).is_some_and(|it| !it.is_string() && !it.is_null())) {
+    if let Some(secret) =
+        SECRETS.iter().find(|name| settings.get(**name).is_some_and(|it| !it.is_string() && !it.is_null()))
+    {
         return Err(D::Error::custom(format!("{secret} must be a text")));
     }
     let unknown = settings.keys().find(|name| *name != "type");
-    if settings.get("type").is_some_and(|kind| kind == "file") && let Some(unknown) = unknown {
+    if settings.get("type").is_some_and(|kind| kind == "file")
+        && let Some(unknown) = unknown
+    {
         return Err(D::Error::unknown_field(unknown, &["type"]));
     }
     Storage::deserialize(Value::Object(settings)).map(Some).map_err(D::Error::custom)
