@@ -84,7 +84,11 @@ fn sqlite_path(url: &DatabaseUrl) -> PathBuf {
 
 fn options(config: &Config) -> CatalogOptions {
     CatalogOptions {
-        files: FilesOptions { max_concurrent_operations: config.storage.concurrent_operations },
+        files: FilesOptions {
+            max_concurrent_operations: config.storage.concurrent_operations,
+            ..FilesOptions::default()
+        },
+        secrets_key: None,
         cache_bytes: config.limits.metadata_cache_bytes,
         commits: CommitOptions { metadata_delete_grace_ms: config.commit.metadata_delete_grace_ms },
     }

@@ -1,7 +1,7 @@
 //! Cases of [`crate::warehouses::WarehouseStore`].
 
 use super::world::{AT_MS, Checked, warehouse};
-use crate::files::Storage;
+use crate::files::{S3Storage, Storage};
 use crate::location::Location;
 use crate::store::{Store, StoreError};
 use crate::warehouses::WarehouseCreated;
@@ -9,7 +9,7 @@ use crate::warehouses::WarehouseCreated;
 pub async fn a_warehouse_is_found_by_its_name(store: &dyn Store) -> Checked {
     let mut made = warehouse("w")?;
     made.place.allowed = vec![Location::parse("s3://bucket/further")?];
-    made.place.storage = Storage { region: Some("eu-north-1".into()), ..Storage::default() };
+    made.place.storage = Storage::S3(S3Storage { region: Some("eu-north-1".into()), ..S3Storage::default() });
     assert_eq!(store.create_warehouse(&made, AT_MS).await?, WarehouseCreated::Created);
     assert_eq!(store.warehouse(&made.name).await?, Some(made));
     assert_eq!(store.warehouse(&warehouse("other")?.name).await?, None);

@@ -45,6 +45,7 @@ impl Shop {
         store.create_warehouse(&warehouse, AT_MS).await.unwrap();
         let options = CatalogOptions {
             files: FilesOptions::default(),
+            secrets_key: None,
             cache_bytes: 1 << 20,
             commits: CommitOptions { metadata_delete_grace_ms: 0 },
         };
