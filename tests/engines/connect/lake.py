@@ -43,19 +43,24 @@ class Lake:
             assert time.monotonic() < end, f"{found} of {wanted} rows in {name} after {bound_s} s"
             time.sleep(0.2)
 
-    def summaries(self, name):
-        """Operation and summary of each snapshot, oldest first."""
-        summaries = [snapshot.summary for snapshot in self.table(name).metadata.snapshots]
-        return [{"operation": each.operation.value, "summary": each.additional_properties} for each in summaries]
+    def snapshots(self, name):
+        """What each snapshot tells of itself, oldest first."""
+        return [example(snapshot) for snapshot in self.table(name).metadata.snapshots]
 
     def commits(self, name):
         return len(self.table(name).metadata.snapshots)
 
     def record(self, name, as_file):
-        """Keeps the summaries of a table as `kafka-connect-….json` in the folder FRAZIL_RECORD, where that is set."""
+        """Keeps the snapshots of a table as `kafka-connect-….json` in the folder FRAZIL_RECORD, where that is set."""
         if folder := os.environ.get("FRAZIL_RECORD"):
             file = pathlib.Path(folder, f"kafka-connect-{as_file}.json")
-            file.write_text(json.dumps(self.summaries(name), indent=1) + "\n")
+            file.write_text(json.dumps(self.snapshots(name), indent=1) + "\n")
+
+
+def example(snapshot):
+    summary = snapshot.summary
+    told = {"operation": summary.operation.value, "summary": summary.additional_properties, "id": snapshot.snapshot_id}
+    return told if snapshot.parent_snapshot_id is None else {**told, "parent": snapshot.parent_snapshot_id}
 
 
 def credentials(warehouse):

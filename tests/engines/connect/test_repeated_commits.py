@@ -31,7 +31,7 @@ def test_a_commit_that_arrives_twice_is_answered_200_twice(uri, broker, flow, la
         assert repeated.statuses == [200, 200]
         assert sink.states() == ["RUNNING", "RUNNING"]
     assert lake.ids(sink.table) == list(range(300))
-    rounds = [each["summary"]["kafka.connect.commit-id"] for each in lake.summaries(sink.table)]
+    rounds = [each["summary"]["kafka.connect.commit-id"] for each in lake.snapshots(sink.table)]
     assert len(set(rounds)) == len(rounds)
     report.ran(warehouse, lake.commits(sink.table))
 

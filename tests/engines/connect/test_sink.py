@@ -39,11 +39,11 @@ def test_every_round_is_one_append_that_names_itself_and_its_offsets_of_the_cont
         broker.send(sink.topic, readings(*range(last - 100, last)))
         lake.wait_for_rows(sink.table, last)
 
-    summaries = lake.summaries(sink.table)
-    rounds = [each["summary"]["kafka.connect.commit-id"] for each in summaries]
+    snapshots = lake.snapshots(sink.table)
+    rounds = [each["summary"]["kafka.connect.commit-id"] for each in snapshots]
     offsets = f"kafka.connect.offsets.control-{sink.topic}.connect-{sink.connector}"
-    reached = [int(each["summary"][offsets].removeprefix('{"0":').removesuffix("}")) for each in summaries]
-    assert {each["operation"] for each in summaries} == {"append"}
+    reached = [int(each["summary"][offsets].removeprefix('{"0":').removesuffix("}")) for each in snapshots]
+    assert {each["operation"] for each in snapshots} == {"append"}
     assert len(set(rounds)) == len(rounds) >= 3
     assert reached == sorted(set(reached))
     lake.record(sink.table, "append")

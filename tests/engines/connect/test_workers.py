@@ -59,7 +59,7 @@ def table(group, stream, between, sink, name):
 
 def coordinator(group, lake, name):
     """The worker that has the task which made the newest commit, and the other one."""
-    task = lake.summaries(flows.table_of(name))[-1]["summary"]["kafka.connect.task-id"]
+    task = lake.snapshots(flows.table_of(name))[-1]["summary"]["kafka.connect.task-id"]
     port = group[0].ports(name)[int(task.removeprefix(f"{name}-"))]
     return sorted(group, key=lambda worker: worker.port != port)
 
