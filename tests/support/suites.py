@@ -183,6 +183,7 @@ CONNECT = ("connect", "connect-kafka", "connect-sink", "connect-debezium")
 CONNECT_WIDE = "test_workers or test_debezium or (test_sink and s3)"
 FLINK_QUICK = "test_tables or test_streams"
 FLINK_WIDE = "not test_tables and not test_streams and not test_cdc"
+FLINK_S3 = "test_streams or test_maintenance"
 
 
 trino = client("trino", "trino", "trino", warehouses=BOTH)
@@ -307,7 +308,7 @@ ENGINES = (
     ),
     Suite(
         "flink",
-        "Flink 2.1: restarts, dynamic sink, maintenance, PostgreSQL",
+        "Flink 2.1: restarts, shared tables, dynamic sink, maintenance; PostgreSQL",
         flink("flink", "flink-2.1", FLINK_WIDE, store="postgres"),
         ("pytest", "flink-2.1"),
         wide=True,
@@ -315,7 +316,7 @@ ENGINES = (
     Suite(
         "flink-s3",
         "Flink 2.1 on S3",
-        flink("flink-s3", "flink-2.1", "test_streams", warehouses=S3),
+        flink("flink-s3", "flink-2.1", FLINK_S3, warehouses=S3),
         ("pytest", "flink-2.1"),
         wide=True,
     ),
