@@ -23,6 +23,10 @@ test-postgres:
 engines:
     tests/run --only rck,pyiceberg,spark,schemathesis,readme
 
+# Write the tables of engines anew, from what the suites told of their last runs
+engines-table:
+    python3 tests/support/engines_table.py --write
+
 # Write the stores' .sqlx folders anew, from freshly migrated databases
 prepare:
     python3 tests/support/sqlx_prepare.py --write

@@ -1,8 +1,10 @@
 """Runs the tests of this repository: installs what they need, builds once, runs the suites, prints a table."""
 
 import argparse
+import contextlib
 import fnmatch
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -10,9 +12,11 @@ import time
 import traceback
 from dataclasses import dataclass
 
+import engines_table
 import machine
 import paths
 import postgres
+import seaweed
 import server
 import suites
 from process import Failed
@@ -36,15 +40,22 @@ def main():
         return 0
     # An ordered end, with everything stopped that was started, on a signal too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped by SIGTERM"))
-    paths.LOGS.mkdir(parents=True, exist_ok=True)
+    if not options.only:
+        shutil.rmtree(paths.REPORTS, ignore_errors=True)
+    paths.REPORTS.mkdir(parents=True, exist_ok=True)
     report = Report()
-    report.step("install", machine.install_packages)
+    report.step("install", lambda log: install(chosen, log))
     if not report.failed():
         try:
             run(chosen, options.binary, report)
         except Failed as failure:
-            report.add(Result("postgres", 0, str(failure)), paths.LOGS / "postgres.log")
+            report.add(Result("backends", 0, str(failure)), paths.LOGS / "postgres.log")
     return report.close()
+
+
+def install(chosen, log):
+    machine.check_tools({tool for suite in chosen for tool in suite.tools})
+    machine.install_packages(log)
 
 
 def arguments():
@@ -85,8 +96,10 @@ def fits(name, pattern):
 
 def run(chosen, binary, report):
     """Cargo's suites and the engines' run beside each other: while one waits for a client, the other has the cores."""
-    with open(paths.LOGS / "postgres.log", "w") as log, postgres.running(log) as database:
-        bench = suites.Bench(binary or server.built(), database)
+    with contextlib.ExitStack() as stack:
+        database = stack.enter_context(postgres.running(stack.enter_context(open(paths.LOGS / "postgres.log", "w"))))
+        s3 = stack.enter_context(seaweed.running(stack.enter_context(open(paths.LOGS / "seaweed.log", "w"))))
+        bench = suites.Bench(binary or server.built(), database, s3)
         engines = [suite for suite in chosen if suite in suites.ENGINES]
         ahead = threading.Thread(target=fetch_ahead, args=(chosen,), daemon=True)
         ahead.start()
@@ -159,6 +172,8 @@ class Report:
 
     def close(self):
         """Prints the table and the closing line; returns the exit status."""
+        if engines_table.rows():
+            print(f"\n{engines_table.table(engines_table.COLUMNS)}")
         print(f"\nlogs: {os.path.relpath(paths.LOGS)}")
         for result in self.results:
             minutes, seconds = divmod(round(result.took_s), 60)

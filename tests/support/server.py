@@ -52,9 +52,12 @@ class Frazil:
     data_dir: os.PathLike
 
 
+LAKE = "lake"
+
+
 @contextlib.contextmanager
-def serving(binary, suite, store, allowed_locations=(), expected=()):
-    """A fresh server for the length of the block.
+def serving(binary, suite, store, allowed_locations=(), expected=(), s3=None):
+    """A fresh server for the length of the block; with `s3`, a store, it has a warehouse `lake` on it too.
 
     It must stop by itself when asked, and its log must hold no error and no panic but those that match a regular
     expression of `expected`.
@@ -68,17 +71,29 @@ def serving(binary, suite, store, allowed_locations=(), expected=()):
     for location in allowed_locations:
         argv += ["--allowed-location", location]
     log_file = paths.LOGS / f"{suite}.server.log"
-    with started(argv, log_file) as child:
+    with started(argv, log_file, **(s3.environment() if s3 else {})) as child:
         frazil = Frazil(f"http://{listen}", child.pid, data_dir)
         wait_until_ready(frazil.uri, child, log_file)
+        if s3:
+            make_lake(binary, suite, frazil.uri, s3)
         yield frazil
     refuse_trouble(log_file, expected)
 
 
+def make_lake(binary, suite, uri, s3):
+    """A warehouse on S3 in a bucket of the suite's own, whose secret the server reads from its environment."""
+    bucket = s3.bucket(f"{suite}-{os.getpid()}".replace(".", "-").replace("_", "-"))
+    argv = [binary, "warehouse", "create", LAKE, "--server", uri, "--location", f"{bucket}/warehouse"]
+    argv += ["--endpoint", s3.endpoint, "--region", s3.region, "--path-style"]
+    argv += ["--access-key-id", s3.access_key_id, "--secret-access-key", "env:S3_SECRET_ACCESS_KEY"]
+    with open(paths.LOGS / f"{suite}.warehouse.log", "w") as log:
+        process.run(argv, log, 60)
+
+
 @contextlib.contextmanager
-def started(argv, log_file, cwd=paths.REPO):
+def started(argv, log_file, cwd=paths.REPO, **environment):
     """The process of a server, stopped at the end of the block; a stop by force is a failure."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("FRAZIL_")}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("FRAZIL_")} | environment
     log_file.parent.mkdir(parents=True, exist_ok=True)
     with open(log_file, "w") as log:
         child = process.start(argv, log, cwd=cwd, env=clean)

@@ -1,0 +1,44 @@
+"""The table of docs/engines/README.md and of the README, made from what the suites told of their last runs.
+
+    engines_table.py            prints it
+    engines_table.py --write    puts it between the marks of both documents
+"""
+
+import json
+import sys
+
+import paths
+
+BEGIN, END = "<!-- the table of engines begins -->", "<!-- the table of engines ends -->"
+DOCUMENTS = (paths.REPO / "docs" / "engines" / "README.md", paths.REPO / "README.md")
+COLUMNS = ("engine", "version", "catalog", "files", "statements", "seconds")
+
+
+def rows():
+    told = [json.loads(file.read_text()) for file in sorted(paths.REPORTS.glob("*.json"))]
+    found = [row for rows in told for row in rows]
+    return sorted(found, key=lambda row: tuple(str(row[column]).casefold() for column in COLUMNS[:4]))
+
+
+def table(columns):
+    lines = [[str(row[column]) for column in columns] for row in rows()]
+    seen = list(dict.fromkeys(map(tuple, lines)))
+    head = [columns, ["---"] * len(columns)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [*head, *seen])
+
+
+def write(document, columns):
+    text = document.read_text()
+    before, _, rest = text.partition(BEGIN)
+    _, mark, after = rest.partition(END)
+    if not mark:
+        sys.exit(f"{document} lacks the marks of the table")
+    document.write_text(f"{before}{BEGIN}\n{table(columns)}\n{END}{after}")
+
+
+if __name__ == "__main__":
+    if "--write" in sys.argv[1:]:
+        write(DOCUMENTS[0], COLUMNS)
+        write(DOCUMENTS[1], COLUMNS[:4])
+    else:
+        print(table(COLUMNS))
