@@ -22,6 +22,7 @@ from server import refuse_trouble, started, wait_until_ready
 BLOCK = re.compile(
     r"^<!-- runs in: (?P<name>\S+) -->\n+```(?P<language>\w+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
 )
+QUOTE = re.compile(r"^```(?:sql|properties)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INTERPRETERS = {"python": ["python", "-c"], "sh": ["bash", "-euo", "pipefail", "-c"]}
 # Engines that need more than an interpreter: name -> what runs a block's text in a folder.
 ENGINES: dict[str, Callable[[str, os.PathLike, object], None]] = {
@@ -45,6 +46,14 @@ def run(binary, suite, pages, wanted, log):
         for page, block in blocks:
             log.write(f"--- {page.relative_to(paths.REPO)}, {block['name']}\n{block['code']}---\n")
             run_block(block, folder, log)
+
+
+def check_quotes(document, pages):
+    """Raises `Failed` where an unmarked block of settings in `document` stands in none of the pages that are run."""
+    known = "".join(page.read_text() for page in pages)
+    for code in QUOTE.findall(document.read_text()):
+        if code not in known:
+            raise Failed(f"{document.name} has settings that no page has: {code.strip().splitlines()[0]} …")
 
 
 @contextlib.contextmanager

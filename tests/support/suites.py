@@ -202,7 +202,9 @@ def schemathesis(bench, log):
 
 
 def snippets(bench, log):
-    readme.run(bench.binary, "readme", [paths.REPO / "README.md"], ("pyiceberg", "spark-4.1"), log)
+    document = paths.REPO / "README.md"
+    readme.check_quotes(document, (paths.REPO / "docs" / "engines").glob("*.md"))
+    readme.run(bench.binary, "readme", [document], ("pyiceberg", "spark-4.1"), log)
 
 
 def page(engine):
