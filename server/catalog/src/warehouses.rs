@@ -33,7 +33,7 @@ const REMEMBERED: Duration = Duration::from_secs(5);
 const REMEMBERED_MAX: u64 = 10_000;
 
 /// How long a store may take to show that it can be used.
-const PROBE_WITHIN: Duration = Duration::from_secs(30);
+const PROBE_WITHIN: Duration = Duration::from_secs(20);
 
 /// The version of a warehouse that was never changed.
 const FIRST_VERSION: i64 = 1;
