@@ -58,6 +58,14 @@ impl Warehouse {
         Self { id, name, place, defaults: BTreeMap::new(), overrides: BTreeMap::new(), version: FIRST_VERSION }
     }
 
+    /// What a client is told before anything else, to take where it has no settings of its own. It holds how the files
+    /// are reached, for iceberg-rust forgets what comes with a table after its first commit.
+    pub fn client_defaults(&self) -> BTreeMap<String, String> {
+        let mut defaults = self.place.storage.client_config();
+        defaults.extend(self.defaults.clone());
+        defaults
+    }
+
     /// What a client is told with each table: how it reaches the files. Never a secret.
     pub fn table_config(&self) -> BTreeMap<String, String> {
         settings::replaced(self.place.storage.client_config(), &self.defaults, &self.overrides)

@@ -30,7 +30,7 @@ pub async fn get_config(State(api): State<Api>, Query(query): Query<ConfigQuery>
         None | Some("") => api.catalog.warehouses.get_default().await?,
         Some(name) => api.catalog.warehouses.get(name).await?,
     };
-    let mut defaults = warehouse.defaults.clone();
+    let mut defaults = warehouse.client_defaults();
     defaults.extend(commits::config_defaults(api.commit_deadline_ms()));
     Ok(Json(CatalogConfig {
         defaults,
