@@ -142,7 +142,7 @@ async fn what_is_wrong_with_a_store_is_told(server: &TestServer) {
         assert!(!refusal.text.contains(&s3.secret_access_key), "{}", refusal.text);
         let told = match storage["secret-access-key"].as_str() {
             Some("env:NO_SUCH_VARIABLE") => "NO_SUCH_VARIABLE",
-            _ => "write",
+            _ => "writing 's3://",
         };
         assert!(refusal.message().contains(told), "{}", refusal.text);
     }
