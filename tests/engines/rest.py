@@ -31,6 +31,11 @@ class Rest:
         answer = self.call("POST", f"{self.base}/namespaces/{namespace}/tables/{table}/unregister")
         return answer["metadata-location"]
 
+    def set_ref(self, namespace, table, name, kind, snapshot):
+        """Makes or moves a branch or a tag."""
+        update = {"action": "set-snapshot-ref", "ref-name": name, "type": kind, "snapshot-id": snapshot}
+        self.call("POST", f"{self.base}/namespaces/{namespace}/tables/{table}", {"requirements": [], "updates": [update]})
+
 
 def files_below(location):
     """The files below a `file:` or `s3:` location, hidden ones left out, those of S3 as paths in the store."""

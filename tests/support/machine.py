@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 
+import libraries
 import paths
 import postgres
 import process
@@ -131,7 +132,7 @@ def is_complete(classpath_file):
 
 
 def fetch(name, log):
-    """Whatever versions.toml has under this name."""
+    """Whatever versions.toml has under this name, or the project of a library's suite locks."""
     if name in VERSIONS["venv"]:
         venv(name, log)
     if name in VERSIONS["npm"]:
@@ -140,6 +141,8 @@ def fetch(name, log):
         jar(name, log)
     if name in VERSIONS["maven"]:
         classpath(name, log)
+    if name in libraries.FETCH:
+        libraries.FETCH[name](log)
 
 
 def maven(arguments, log, bound_s, **options):

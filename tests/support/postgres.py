@@ -51,10 +51,18 @@ class Postgres:
 
     def execute(self, database, sql):
         """Runs SQL text as one psql script; the first error ends it."""
-        psql = [self.binaries / "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", self.url(database)]
-        done = subprocess.run(psql, input=sql, capture_output=True, text=True)
+        self.psql(database, sql)
+
+    def rows(self, database, query):
+        """What a query finds: tuples of text."""
+        return [tuple(line.split("\t")) for line in self.psql(database, query, "-At", "-F", "\t").splitlines()]
+
+    def psql(self, database, sql, *options):
+        argv = [self.binaries / "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", self.url(database), *options]
+        done = subprocess.run(argv, input=sql, capture_output=True, text=True)
         if done.returncode != 0:
             raise Failed(f"psql: {done.stderr.strip()}")
+        return done.stdout
 
     def answers(self):
         ask = [self.binaries / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
@@ -62,8 +70,8 @@ class Postgres:
 
 
 @contextlib.contextmanager
-def running(log):
-    """A PostgreSQL server for the length of the block."""
+def running(log, **settings):
+    """A PostgreSQL server for the length of the block; `settings` are those of postgresql.conf."""
     found = binaries()
     if not found:
         raise Failed("PostgreSQL is not installed: neither in PATH nor below /usr/lib/postgresql")
@@ -76,11 +84,9 @@ def running(log):
         initdb = [found / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"]
         process.run(initdb, log, 120, **options)
         server = Postgres(found, process.free_port())
-        child = process.start(
-            [found / "postgres", "-D", data, "-p", str(server.port), "-h", "127.0.0.1", "-k", "", "-N", "200"],
-            log,
-            **options,
-        )
+        argv = [found / "postgres", "-D", data, "-p", server.port, "-h", "127.0.0.1", "-k", "", "-N", "200"]
+        argv += [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        child = process.start(argv, log, **options)
         try:
             wait_until_ready(server, child)
             yield server

@@ -62,7 +62,7 @@ impl Catalog {
         let tabulars = tabulars::Tabulars::new(store.clone(), documents.clone(), mutations.clone());
         let tables = tables::Tables::new(store.clone(), tabulars.clone(), documents.clone(), files.clone());
         Self {
-            warehouses: warehouses::Warehouses::new(store.clone()),
+            warehouses: warehouses::Warehouses::new(store.clone(), files.clone(), mutations.clone()),
             namespaces: namespaces::Namespaces::new(store.clone(), mutations.clone()),
             commits: commits::Commits::new(store.clone(), tables.clone(), mutations.clone(), options.commits),
             views: views::Views::new(store.clone(), tabulars, documents.clone()),
