@@ -155,6 +155,10 @@ def library(suite, test):
     def run(bench, log):
         with serving(bench.binary, suite, bench.store("embedded"), s3=bench.s3) as frazil:
             test(log, **told(frazil, suite, "embedded", BOTH, bench.s3))
+
+    return run
+
+
 def flink(suite, line, only, **options):
     """Those tests of `tests/engines/flink` that `only` names, on a line of Flink's versions."""
 
