@@ -1,5 +1,7 @@
 """Two workers share a connector. The one with the coordinator is killed and comes back; every row arrives once."""
 
+import time
+
 import flow as flows
 import page
 import proxy
@@ -68,6 +70,7 @@ def until_snapshots(stream, lake, table, wanted):
     """Goes on with the stream until the table has that many snapshots."""
     while lake.count(table) == 0 or lake.commits(table) < wanted:
         stream.go_on()
+        time.sleep(0.1)
 
 
 def settle(stream, lake, table):
