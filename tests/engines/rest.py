@@ -1,8 +1,10 @@
 """What a suite needs beside its client: plain HTTP for calls that no client has, and a look at the files."""
 
 import json
+import os
 import pathlib
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -18,8 +20,9 @@ class Rest:
         self.base = f"{uri}/v1/{prefix}" if prefix else f"{uri}/v1"
 
     @staticmethod
-    def call(method, url):
-        request = urllib.request.Request(url, method=method)
+    def call(method, url, body=None):
+        content = json.dumps(body).encode() if body is not None else None
+        request = urllib.request.Request(url, content, {"Content-Type": "application/json"}, method=method)
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)
 
@@ -28,11 +31,42 @@ class Rest:
         answer = self.call("POST", f"{self.base}/namespaces/{namespace}/tables/{table}/unregister")
         return answer["metadata-location"]
 
+    def set_ref(self, namespace, table, name, kind, snapshot):
+        """Makes or moves a branch or a tag."""
+        update = {"action": "set-snapshot-ref", "ref-name": name, "type": kind, "snapshot-id": snapshot}
+        self.call("POST", f"{self.base}/namespaces/{namespace}/tables/{table}", {"requirements": [], "updates": [update]})
+
 
 def files_below(location):
-    """The files below a `file:` location, hidden ones left out."""
-    folder = pathlib.Path(urllib.parse.urlsplit(location).path)
-    return sorted(file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
+    """The files below a `file:` or `s3:` location, hidden ones left out, those of S3 as paths in the store."""
+    place = urllib.parse.urlsplit(location)
+    found = in_store(f"/buckets/{place.netloc}{place.path}") if place.scheme == "s3" else in_folder(place.path)
+    return sorted(file for file in found if not file.name.startswith("."))
+
+
+def in_folder(path):
+    return (file for file in pathlib.Path(path).rglob("*") if file.is_file())
+
+
+IS_FOLDER = 1 << 31
+
+
+def in_store(path):
+    """What the tests' store has below a folder; asked of its file system, so that no S3 client is needed."""
+    url = f"{os.environ['S3_FILER']}{path}/?limit=10000"
+    request = urllib.request.Request(url, headers={"Accept": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            entries = json.load(answer)["Entries"] or []
+    except urllib.error.HTTPError as refusal:
+        if refusal.code != 404:
+            raise
+        return
+    for entry in entries:
+        if entry["Mode"] & IS_FOLDER:
+            yield from in_store(entry["FullPath"])
+        else:
+            yield pathlib.PurePosixPath(entry["FullPath"])
 
 
 def wait_until(holds, bound_s=60):

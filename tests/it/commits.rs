@@ -10,6 +10,7 @@ const TABLE: &str = "/namespaces/n/tables/t";
 on_both_stores! {
     an_append_lands_once_however_often_it_is_sent,
     of_racing_appends_on_one_base_one_wins,
+    a_chain_of_snapshots_may_come_with_one_move_of_the_branch,
     a_requirement_that_does_not_hold_is_a_conflict,
     an_unknown_update_refuses_the_whole_commit,
     the_path_names_the_table_whatever_the_body_says,
@@ -40,6 +41,21 @@ async fn of_racing_appends_on_one_base_one_wins(server: &TestServer) {
         answer.refused(409, "CommitFailedException");
     }
     assert_eq!(server.metadata(TABLE).await["snapshots"].as_array().unwrap().len(), 1);
+}
+
+/// As DuckDB commits a transaction that writes one table twice.
+async fn a_chain_of_snapshots_may_come_with_one_move_of_the_branch(server: &TestServer) {
+    table(server).await;
+    server.append(TABLE, 1).await.expect(200);
+    let base = server.metadata(TABLE).await;
+    let (second, mut chain) = (append(&base, 2)["updates"][0].take(), append(&base, 3));
+    let third = &mut chain["updates"][0]["snapshot"];
+    third["parent-snapshot-id"] = json!(2);
+    third["sequence-number"] = json!(second["snapshot"]["sequence-number"].as_i64().unwrap() + 1);
+    chain["updates"].as_array_mut().unwrap().insert(0, second);
+    let now = server.post(TABLE, chain).await.expect(200).json();
+    assert_eq!(now["metadata"]["current-snapshot-id"], 3);
+    assert_eq!(now["metadata"]["snapshots"].as_array().unwrap().len(), 3);
 }
 
 async fn a_requirement_that_does_not_hold_is_a_conflict(server: &TestServer) {

@@ -4,6 +4,7 @@
 
 mod bodies;
 mod borders;
+mod cli;
 mod commits;
 mod config;
 mod document;
@@ -11,12 +12,15 @@ mod errors;
 mod etags;
 mod idempotency;
 mod known_snapshots;
+mod management;
 mod metrics;
 mod names;
 mod namespaces;
 mod operations;
 mod pagination;
 mod process;
+mod s3;
+mod s3_warehouses;
 mod server;
 mod sizes;
 mod tables;

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use frazil::config::{Config, DatabaseUrl};
+use frazil::config::{Config, DatabaseUrl, Hidden};
 use frazil::process::Server;
 use frazil::telemetry::{self, PrometheusHandle};
 use reqwest::header::HeaderMap;
@@ -85,6 +85,7 @@ impl TestServer {
         let mut config = Config::default();
         config.server.listen = ([127, 0, 0, 1], 0).into();
         config.storage.data_dir = data.path().to_owned();
+        config.secrets.key = Some(Hidden::from("5e".repeat(32)));
         set(&mut config);
         let metrics = METRICS.get_or_init(|| telemetry::install(telemetry::recorder()).unwrap()).clone();
         let server = Server::open(config, metrics).await.unwrap();
@@ -138,6 +139,10 @@ impl TestServer {
         self.send(Method::DELETE, path, &[], None).await
     }
 
+    pub async fn put(&self, path: &str, body: Value) -> Answer {
+        self.send(Method::PUT, path, &[], Some(body.to_string().into())).await
+    }
+
     pub async fn post(&self, path: &str, body: Value) -> Answer {
         self.send(Method::POST, path, &[], Some(body.to_string().into())).await
     }
@@ -161,7 +166,7 @@ impl TestServer {
     }
 
     pub fn url(&self, path: &str) -> String {
-        let outside = ["/v1/", "/health/", "/metrics", "/openapi.yaml", "/docs"];
+        let outside = ["/v1/", "/management/", "/health/", "/metrics", "/openapi.yaml", "/docs"];
         let root = if outside.iter().any(|root| path.starts_with(root)) { "" } else { "/v1/default" };
         format!("{}{root}{path}", self.base)
     }

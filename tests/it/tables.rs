@@ -13,6 +13,7 @@ const TABLES: &str = "/namespaces/n/tables";
 on_both_stores! {
     a_table_is_made_and_loaded,
     a_staged_table_comes_with_its_first_commit,
+    the_current_schema_of_a_new_table_may_be_named_last,
     a_table_lies_where_the_warehouse_lets_it,
     a_dropped_table_can_be_registered_again,
     a_purged_table_loses_its_files,
@@ -84,6 +85,28 @@ async fn a_staged_table_comes_with_its_first_commit(server: &TestServer) {
     let made = server.post(TABLE, commit.clone()).await.expect(200).json();
     assert_eq!(made["metadata"]["table-uuid"], metadata["table-uuid"]);
     server.post(TABLE, commit).await.refused(409, "CommitFailedException");
+}
+
+/// The order in which DuckDB sends the parts of a new table.
+async fn the_current_schema_of_a_new_table_may_be_named_last(server: &TestServer) {
+    server.create_namespace(&["n"]).await;
+    let staged = server.post(TABLES, json!({"name": "t", "schema": schema(), "stage-create": true})).await.expect(200);
+    let metadata = staged.json()["metadata"].take();
+    let source = &metadata["schemas"][0]["fields"][0]["id"];
+    let commit = json!({"requirements": [{"type": "assert-create"}], "updates": [
+        {"action": "assign-uuid", "uuid": metadata["table-uuid"]},
+        {"action": "upgrade-format-version", "format-version": 2},
+        {"action": "add-schema", "schema": metadata["schemas"][0]},
+        {"action": "add-spec", "spec": {"spec-id": 0, "fields": [
+            {"name": "p", "transform": "identity", "source-id": source, "field-id": 1000}]}},
+        {"action": "set-default-spec", "spec-id": 0},
+        {"action": "add-sort-order", "sort-order": {"order-id": 0, "fields": []}},
+        {"action": "set-default-sort-order", "sort-order-id": 0},
+        {"action": "set-location", "location": metadata["location"]},
+        {"action": "set-current-schema", "schema-id": 0},
+    ]});
+    let made = server.post(TABLE, commit).await.expect(200).json();
+    assert_eq!(made["metadata"]["partition-specs"][0]["fields"][0]["name"], "p");
 }
 
 async fn a_table_lies_where_the_warehouse_lets_it(server: &TestServer) {

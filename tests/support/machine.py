@@ -1,6 +1,7 @@
 """What the tests need from the machine: system packages, Java runtimes, Python environments, jars."""
 
 import hashlib
+import json
 import os
 import pathlib
 import re
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 
+import libraries
 import paths
 import postgres
 import process
@@ -82,6 +84,21 @@ def venv(name, log):
     return home / "bin"
 
 
+def npm(name, log):
+    """The `node_modules` of the npm packages `name` of versions.toml, locked by tests/engines/NAME/package-lock.json."""
+    wanted = json.dumps({"name": name, "private": True, "dependencies": VERSIONS["npm"][name]})
+    lock = (paths.ENGINES / name / "package-lock.json").read_text()
+    home = paths.NPM / name
+    made_of = home / "made-of"
+    if not made_of.exists() or made_of.read_text() != wanted + lock:
+        home.mkdir(parents=True, exist_ok=True)
+        (home / "package.json").write_text(wanted)
+        (home / "package-lock.json").write_text(lock)
+        process.run(["npm", "ci", "--no-audit", "--no-fund"], log, 300, cwd=home)
+        made_of.write_text(wanted + lock)
+    return home / "node_modules"
+
+
 def jar(name, log):
     """The file of the jar `name` of versions.toml, fetched when it is not there yet."""
     coordinate = VERSIONS["jar"][name]
@@ -115,13 +132,17 @@ def is_complete(classpath_file):
 
 
 def fetch(name, log):
-    """Whatever versions.toml has under this name."""
+    """Whatever versions.toml has under this name, or the project of a library's suite locks."""
     if name in VERSIONS["venv"]:
         venv(name, log)
+    if name in VERSIONS["npm"]:
+        npm(name, log)
     if name in VERSIONS["jar"]:
         jar(name, log)
     if name in VERSIONS["maven"]:
         classpath(name, log)
+    if name in libraries.FETCH:
+        libraries.FETCH[name](log)
 
 
 def maven(arguments, log, bound_s, **options):

@@ -11,6 +11,8 @@ import shutil
 from collections.abc import Callable
 
 import flink
+import javascript
+import libraries
 import machine
 import paths
 import process
@@ -22,7 +24,12 @@ BLOCK = re.compile(
 )
 INTERPRETERS = {"python": ["python", "-c"], "sh": ["bash", "-euo", "pipefail", "-c"]}
 # Engines that need more than an interpreter: name -> what runs a block's text in a folder.
-ENGINES: dict[str, Callable[[str, os.PathLike, object], None]] = {"flink-2.1": flink.run_script}
+ENGINES: dict[str, Callable[[str, os.PathLike, object], None]] = {
+    "flink-2.1": flink.run_script,
+    "go": libraries.run_go,
+    "javascript": javascript.run_page,
+    "rust": libraries.run_rust,
+}
 # What the documents say, and where a server without settings listens.
 PORT = 8181
 URI = f"http://127.0.0.1:{PORT}"

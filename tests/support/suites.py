@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import javascript
+import libraries
 import machine
 import paths
 import postgres
@@ -110,13 +112,7 @@ def client(folder, suite, venv, store="embedded", warehouses=FILES, bound_s=900,
         with serving(bench.binary, suite, bench.store(store), s3=s3) as frazil:
             argv = [tools / "python", "-m", "pytest", paths.ENGINES / folder, "--basetemp", frazil.data_dir / "pytest"]
             argv += ["-k", only] if only else []
-            environment = machine.with_java(java, **settings, **(s3.environment() if s3 else {}))
-            environment |= {
-                "FRAZIL_URI": frazil.uri,
-                "FRAZIL_STORE": STORES[store],
-                "FRAZIL_WAREHOUSES": ",".join(warehouses),
-                "FRAZIL_REPORT": str(paths.REPORTS / f"{suite}.json"),
-            }
+            environment = machine.with_java(java, **settings, **told(frazil, suite, store, warehouses, s3))
             process.run(argv, log, bound_s, cwd=paths.ENGINES, env=environment)
 
     return run
@@ -125,20 +121,40 @@ def client(folder, suite, venv, store="embedded", warehouses=FILES, bound_s=900,
 STORES = {"embedded": "SQLite", "postgres": "PostgreSQL"}
 
 
-def pyiceberg(store):
-    return client("pyiceberg", f"pyiceberg-{store}", "pyiceberg", store)
+def told(frazil, suite, store, warehouses, s3):
+    """What the suite of a client is told by its environment."""
+    return {
+        "FRAZIL_URI": frazil.uri,
+        "FRAZIL_STORE": STORES[store],
+        "FRAZIL_WAREHOUSES": ",".join(warehouses),
+        "FRAZIL_REPORT": str(paths.REPORTS / f"{suite}.json"),
+        **(s3.environment() if s3 else {}),
+    }
 
 
-def spark(version, store):
+def pyiceberg(store, suite=None, warehouses=FILES):
+    return client("pyiceberg", suite or f"pyiceberg-{store}", "pyiceberg", store, warehouses)
+
+
+def spark(version, store, suite=None, warehouses=FILES):
     name = f"spark-{version}"
 
     def run(bench, log):
-        jar = machine.jar(name, log)
-        client("spark", name, name, store, ICEBERG_SPARK_RUNTIME=str(jar))(bench, log)
+        jars = [machine.jar(name, log)]
+        if LAKE in warehouses:
+            jars.append(machine.jar("spark-s3", log))
+        settings = {"ICEBERG_SPARK_JARS": ",".join(map(str, jars))}
+        client("spark", suite or name, name, store, warehouses, **settings)(bench, log)
 
     return run
 
 
+def library(suite, test):
+    """A suite in the client's own language, on both kinds of warehouses; `test` gets its environment."""
+
+    def run(bench, log):
+        with serving(bench.binary, suite, bench.store("embedded"), s3=bench.s3) as frazil:
+            test(log, **told(frazil, suite, "embedded", BOTH, bench.s3))
 def flink(suite, line, only, **options):
     """Those tests of `tests/engines/flink` that `only` names, on a line of Flink's versions."""
 
@@ -153,9 +169,25 @@ def flink(suite, line, only, **options):
     return run
 
 
+def connect(suite, bound_s, **options):
+    def run(bench, log):
+        parts = {"kafka": "KAFKA_CLASSPATH", "sink": "SINK_CLASSPATH", "debezium": "DEBEZIUM_CLASSPATH"}
+        classpaths = {variable: machine.classpath(f"connect-{part}", log) for part, variable in parts.items()}
+        client("connect", suite, "connect", bound_s=bound_s, **options, **classpaths)(bench, log)
+
+    return run
+
+
+CONNECT = ("connect", "connect-kafka", "connect-sink", "connect-debezium")
+# Everything that the quick suite leaves out. It has run the sink on files; here it runs on S3.
+CONNECT_WIDE = "test_workers or test_debezium or (test_sink and s3)"
 FLINK_QUICK = "test_tables or test_streams"
 FLINK_WIDE = "not test_tables and not test_streams and not test_cdc"
 FLINK_S3 = "test_streams or test_maintenance"
+
+
+trino = client("trino", "trino", "trino", warehouses=BOTH)
+together = client("together", "together", "pytest")
 
 
 def schemathesis(bench, log):
@@ -222,6 +254,53 @@ ENGINES = (
     Suite("spark-3.5", "Spark 3.5, PostgreSQL", spark("3.5", "postgres"), ("spark-3.5",)),
     Suite("spark-4.1", "Spark 4.1, SQLite", spark("4.1", "embedded"), ("spark-4.1",)),
     Suite(
+        "spark-s3",
+        "Spark 4.1 on S3, SQLite",
+        spark("4.1", "embedded", "spark-s3", S3),
+        ("spark-4.1", "spark-s3"),
+        wide=True,
+    ),
+    Suite(
+        "pyiceberg-s3",
+        "PyIceberg on S3, SQLite",
+        pyiceberg("embedded", "pyiceberg-s3", S3),
+        ("pyiceberg",),
+        wide=True,
+    ),
+    Suite("duckdb", "DuckDB on local files and S3", client("duckdb", "duckdb", "duckdb", warehouses=BOTH), ("duckdb",)),
+    Suite(
+        "clickhouse",
+        "ClickHouse in a process, on local files and S3",
+        client("clickhouse", "clickhouse", "clickhouse", warehouses=BOTH),
+        ("clickhouse",),
+    ),
+    Suite("daft", "Daft on local files and S3", client("daft", "daft", "daft", warehouses=BOTH), ("daft",), wide=True),
+    Suite(
+        "polars",
+        "Polars on local files and S3",
+        client("polars", "polars", "polars", warehouses=BOTH, POLARS_ICEBERG_PLANNER="pyiceberg"),
+        ("polars",),
+        wide=True,
+    ),
+    Suite("javascript", "iceberg-js on local files and S3", library("javascript", javascript.test), ("javascript",), ("node",), wide=True),
+    Suite("go", "iceberg-go, SQLite, local files and S3", library("go", libraries.test_go), ("go",), tools=("go",), wide=True),
+    Suite("page-go", "the program of docs/engines/go.md", page("go"), ("go",), tools=("go",), wide=True),
+    Suite("rust", "iceberg-rust with DataFusion, SQLite, local files and S3", library("rust", libraries.test_rust), ("rust",), wide=True),
+    Suite("page-rust", "the program of docs/engines/rust.md", page("rust"), ("rust",), wide=True),
+    Suite(
+        "connect-quick",
+        "Kafka Connect with Iceberg's sink, commits that arrive twice",
+        connect("connect-quick", 600, only="test_sink or test_repeated_commits"),
+        CONNECT,
+    ),
+    Suite(
+        "connect",
+        "Kafka Connect: two workers and a kill, S3, Debezium",
+        connect("connect", 1200, warehouses=BOTH, only=CONNECT_WIDE),
+        CONNECT,
+        wide=True,
+    ),
+    Suite(
         "flink-quick",
         "Flink 2.1: tables, streams on both sinks",
         flink("flink-quick", "flink-2.1", FLINK_QUICK),
@@ -249,7 +328,23 @@ ENGINES = (
         wide=True,
     ),
     Suite("page-flink", "docs/engines/flink.md as it stands", page("flink"), ("flink-2.1",)),
+    Suite("trino", "Trino, SQLite, local files and S3", trino, ("trino",), ("java-25",), wide=True),
+    Suite(
+        "together",
+        "Flink, Spark, Trino and DuckDB on one table at once",
+        together,
+        ("pytest", "flink-2.1", "spark-4.1", "trino", "duckdb"),
+        ("java-25",),
+        wide=True,
+    ),
     Suite("schemathesis", "generated requests from the OpenAPI document", schemathesis, ("schemathesis",)),
     Suite("readme", "the README's snippets as they stand", snippets, ("pyiceberg", "spark-4.1")),
+    Suite("page-duckdb", "docs/engines/duckdb.md", page("duckdb"), ("duckdb",)),
+    Suite("page-clickhouse", "docs/engines/clickhouse.md", page("clickhouse"), ("clickhouse",)),
+    Suite("page-pyiceberg", "docs/engines/pyiceberg.md", page("pyiceberg"), ("pyiceberg",)),
+    Suite("page-spark", "docs/engines/spark.md", page("spark"), ("spark-4.1",), wide=True),
+    Suite("page-daft", "docs/engines/daft.md", page("daft"), ("daft",), wide=True),
+    Suite("page-polars", "docs/engines/polars.md", page("polars"), ("polars",), wide=True),
+    Suite("page-javascript", "docs/engines/javascript.md", page("javascript"), ("javascript",), ("node",), wide=True),
 )
 SUITES = CARGO + ENGINES

@@ -27,6 +27,9 @@ mod sanity;
 pub mod store;
 pub mod swap;
 
+/// Tells clients for how long a commit is tried.
+pub const DEADLINE_SETTING: &str = "frazil.commit-deadline-ms";
+
 /// For how long the outcome of an attempt is kept: far longer than a statement can be on its way to a database that
 /// may still run it, for connections and servers give up within minutes.
 const ATTEMPTS_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -285,5 +288,5 @@ fn current(changes: &[Change]) -> Answer {
 
 /// What `GET /v1/config` tells about commits.
 pub fn config_defaults(deadline_ms: u64) -> BTreeMap<String, String> {
-    BTreeMap::from([("frazil.commit-deadline-ms".to_owned(), deadline_ms.to_string())])
+    BTreeMap::from([(DEADLINE_SETTING.to_owned(), deadline_ms.to_string())])
 }

@@ -28,6 +28,7 @@ pub enum Kind {
     /// The name is taken by a table, a view or a namespace.
     AlreadyExists,
     NamespaceNotEmpty,
+    WarehouseNotEmpty,
     /// Certainly not applied: reload, rebuild, commit again.
     CommitFailed,
     /// Refused in a way that must not make a client delete its files, or a contradiction inside the request.
@@ -100,6 +101,7 @@ impl Kind {
             | Kind::NotFound
             | Kind::AlreadyExists
             | Kind::NamespaceNotEmpty
+            | Kind::WarehouseNotEmpty
             | Kind::CommitFailed
             | Kind::Unprocessable => true,
             Kind::Forbidden | Kind::Overloaded | Kind::Unavailable | Kind::StateUnknown | Kind::Internal => false,

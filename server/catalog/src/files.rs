@@ -1,31 +1,35 @@
 //! The only door to object storage: every file that the catalog reads, writes or deletes passes through here.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use metrics::{Gauge, counter, gauge, histogram};
+use moka::Expiry;
 use moka::future::Cache;
 use object_store::path::Path;
-use object_store::{GetOptions, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use object_store::{GetOptions, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
+mod client;
 mod error;
 mod links;
 mod local;
 mod place;
+mod secret;
 mod storage;
 
 pub use error::FileError;
 pub use place::Place;
-pub use storage::{Secret, Storage};
+pub use secret::{Secret, SecretsKey};
+pub use storage::{AdlsStorage, GcsStorage, S3Storage, Storage};
 
 use crate::error::Error;
 use crate::location::Location;
+use client::{Client, StoreKey};
 use links::{Fence, Last};
-use storage::StoreKey;
 
 /// Object store clients that are kept, one for each bucket and settings.
 const MAX_CLIENTS: u64 = 256;
@@ -38,13 +42,15 @@ type Result<T> = std::result::Result<T, FileError>;
 /// Bounds of the process.
 #[derive(Debug, Clone, Copy)]
 pub struct FilesOptions {
-    /// Operations on object stores at one time; others wait for their turn.
+    /// Operations on one object store at one time; others wait for their turn.
     pub max_concurrent_operations: usize,
+    /// How long a secret that is in a file is used before the file is read again.
+    pub secret_file_max_age: Duration,
 }
 
 impl Default for FilesOptions {
     fn default() -> Self {
-        Self { max_concurrent_operations: 64 }
+        Self { max_concurrent_operations: 64, secret_file_max_age: Duration::from_secs(60) }
     }
 }
 
@@ -55,29 +61,43 @@ impl Default for FilesOptions {
 /// stand, without decoding: they reach the file that an engine means by the same text.
 #[derive(Debug)]
 pub struct Files {
-    clients: Cache<StoreKey, Arc<dyn ObjectStore>>,
-    turns: Semaphore,
+    options: FilesOptions,
+    secrets_key: Option<SecretsKey>,
+    clients: Cache<StoreKey, Arc<Client>>,
 }
+
+/// Lets a client end when its secrets may have changed.
+struct Aging(Duration);
 
 /// Counts an operation as under way until it ends or is dropped.
 struct InFlight(Gauge);
 
 /// One object in its store.
 struct Object {
-    store: Arc<dyn ObjectStore>,
+    client: Arc<Client>,
     path: Path,
     location: Location,
 }
 
 impl Files {
-    pub fn new(options: FilesOptions) -> Self {
-        Self { clients: Cache::new(MAX_CLIENTS), turns: Semaphore::new(options.max_concurrent_operations) }
+    /// Without a key, secrets that are stored encrypted can be neither made nor used.
+    pub fn new(options: FilesOptions, secrets_key: Option<SecretsKey>) -> Self {
+        let aging = Aging(options.secret_file_max_age);
+        let clients = Cache::builder().max_capacity(MAX_CLIENTS).expire_after(aging).build();
+        Self { options, secrets_key, clients }
+    }
+
+    /// Checks the settings and encrypts the secrets that are plain text, so that they may be stored.
+    pub fn seal(&self, storage: &Storage) -> crate::error::Result<Storage> {
+        storage.check()?;
+        storage.sealed(self.secrets_key.as_ref())
     }
 
     /// The whole object, if it has at most `limit_bytes`.
     pub async fn read(&self, place: &Place, location: &str, limit_bytes: u64) -> Result<Bytes> {
-        self.observed("read", async {
-            let object = self.object(place, location, Last::Followed).await?;
+        let object = self.named(place, location).await?;
+        self.observed("read", &object, async {
+            object.check_links(place, Last::Followed).await?;
             object.read(location, limit_bytes).await
         })
         .await
@@ -88,8 +108,9 @@ impl Files {
     /// After [`FileError::Unavailable`] the object may have been written. A remote store may have written it and lost
     /// the answer, so that a second try met the first one's object: the same bytes there count as written.
     pub async fn write_new(&self, place: &Place, location: &str, bytes: Bytes) -> Result<()> {
-        self.observed("write", async {
-            let object = self.object(place, location, Last::Followed).await?;
+        let object = self.named(place, location).await?;
+        self.observed("write", &object, async {
+            object.check_links(place, Last::Followed).await?;
             match object.put_new(location, bytes.clone()).await {
                 Err(FileError::AlreadyExists { .. }) if object.is_remote() => object.is_ours(location, &bytes).await,
                 result => result,
@@ -116,9 +137,10 @@ impl Files {
 
     /// Deletes an object; one that is gone already is no error.
     pub async fn delete(&self, place: &Place, location: &str) -> Result<()> {
-        self.observed("delete", async {
-            let object = self.object(place, location, Last::Kept).await?;
-            let deleted = object.store.delete(&object.path).await;
+        let object = self.named(place, location).await?;
+        self.observed("delete", &object, async {
+            object.check_links(place, Last::Kept).await?;
+            let deleted = object.client.store.delete(&object.path).await;
             ignore_missing(deleted.map_err(|error| FileError::from_store(location, error)))
         })
         .await
@@ -132,13 +154,13 @@ impl Files {
         for location in locations {
             let object = self.named(place, location.as_str()).await?;
             let path = object.path.clone();
-            match by_store.iter_mut().find(|(first, _)| Arc::ptr_eq(&first.store, &object.store)) {
+            match by_store.iter_mut().find(|(first, _)| Arc::ptr_eq(&first.client, &object.client)) {
                 Some((_, paths)) => paths.push(path),
                 None => by_store.push((object, vec![path])),
             }
         }
         for (first, paths) in by_store {
-            let deleted = self.observed("delete-many", first.delete_many(paths)).await;
+            let deleted = self.observed("delete-many", &first, first.delete_many(paths)).await;
             result = result.and_then(|left| deleted.map(|()| left));
         }
         result
@@ -149,8 +171,8 @@ impl Files {
         if location.scheme() != "file" {
             return Ok(place.check(location)?);
         }
-        self.observed("prepare", async {
-            place.check(location)?;
+        let object = self.named(place, location.as_str()).await?;
+        self.observed("prepare", &object, async {
             let (fence, table) = (Fence::of(place), location.clone());
             let made = blocking(move || {
                 for folder in [table.join("data"), table.join("metadata")] {
@@ -184,7 +206,8 @@ impl Files {
     async fn check_probe(&self, place: &Place, object: &Location, bytes: &Bytes) -> Result<()> {
         let location = object.as_str();
         let read = self.read(place, location, PROBE_LIMIT_BYTES).await?;
-        let listed = self.observed("list", async { self.named(place, location).await?.is_listed().await }).await?;
+        let named = self.named(place, location).await?;
+        let listed = self.observed("list", &named, named.is_listed()).await?;
         let overwritten = self.write_new(place, location, Bytes::from_static(b"overwritten")).await;
         let fault = match overwritten {
             _ if read != *bytes => "gives back other bytes than were written",
@@ -196,17 +219,6 @@ impl Files {
         Err(Error::invalid(format!("the object store of '{}' {fault}", place.root)).into())
     }
 
-    /// The door: no object of a place is had without these checks.
-    async fn object(&self, place: &Place, location: &str, last: Last) -> Result<Object> {
-        let object = self.named(place, location).await?;
-        if !object.is_remote() {
-            let (fence, local) = (Fence::of(place), object.location.clone());
-            let checked = blocking(move || fence.check(&local, last));
-            checked.await.map_err(|error| FileError::from_io(location, error))??;
-        }
-        Ok(object)
-    }
-
     /// The object of a location that lies in the place by its name; links are not looked at.
     async fn named(&self, place: &Place, location: &str) -> Result<Object> {
         let parsed = Location::parse(location)?;
@@ -215,21 +227,34 @@ impl Files {
         if path.is_root() {
             return Err(Error::invalid(format!("location '{location}' names a store and no file in it")).into());
         }
-        let key = StoreKey::of(&parsed, &place.storage);
-        let store = match self.clients.get(&key).await {
-            Some(store) => store,
-            None => {
-                let store = key.connect()?;
-                self.clients.insert(key, store.clone()).await;
-                store
-            }
-        };
-        Ok(Object { store, path, location: parsed })
+        let client = self.client(StoreKey::of(&parsed, &place.storage)).await?;
+        Ok(Object { client, path, location: parsed })
     }
 
-    /// Waits for a turn, then counts and times the operation.
-    async fn observed<T>(&self, operation: &'static str, work: impl Future<Output = Result<T>>) -> Result<T> {
-        let _turn = self.turns.acquire().await.expect("the semaphore is never closed");
+    /// The client is made once, however many ask for it at the same time.
+    async fn client(&self, key: StoreKey) -> Result<Arc<Client>> {
+        let (connecting, secrets_key) = (key.clone(), self.secrets_key.clone());
+        let turns = self.options.max_concurrent_operations;
+        let made = self.clients.try_get_with(key, async move {
+            let connected = blocking(move || connecting.connect(secrets_key.as_ref())).await;
+            let store =
+                connected.unwrap_or_else(|error| Err(Error::invalid("no client was made").with_source(error)))?;
+            Ok(Arc::new(Client { store, turns: Semaphore::new(turns) }))
+        });
+        made.await.map_err(|error: Arc<Error>| {
+            let message = error.message().to_owned();
+            FileError::Invalid(Error::new(error.kind(), message).with_source(error))
+        })
+    }
+
+    /// Waits for a turn of the object's store, then counts and times the operation.
+    async fn observed<T>(
+        &self,
+        operation: &'static str,
+        object: &Object,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let _turn = object.client.turns.acquire().await.expect("the semaphore is never closed");
         let _in_flight = InFlight::begin();
         let begun = Instant::now();
         let result = work.await;
@@ -237,6 +262,12 @@ impl Files {
         counter!("frazil_files_operations_total", "operation" => operation, "outcome" => outcome).increment(1);
         histogram!("frazil_files_duration_seconds", "operation" => operation).record(begun.elapsed());
         result
+    }
+}
+
+impl Expiry<StoreKey, Arc<Client>> for Aging {
+    fn expire_after_create(&self, key: &StoreKey, _: &Arc<Client>, _: Instant) -> Option<Duration> {
+        key.ages().then_some(self.0)
     }
 }
 
@@ -259,8 +290,18 @@ impl Object {
         self.location.scheme() != "file"
     }
 
+    /// Refuses a local file that a link leads out of the place.
+    async fn check_links(&self, place: &Place, last: Last) -> Result<()> {
+        if self.is_remote() {
+            return Ok(());
+        }
+        let (fence, local) = (Fence::of(place), self.location.clone());
+        let checked = blocking(move || fence.check(&local, last));
+        checked.await.map_err(|error| FileError::from_io(self.location.as_str(), error))?
+    }
+
     async fn read(&self, location: &str, limit_bytes: u64) -> Result<Bytes> {
-        let object = self.store.get_opts(&self.path, GetOptions::default()).await;
+        let object = self.client.store.get_opts(&self.path, GetOptions::default()).await;
         let object = object.map_err(|error| FileError::from_store(location, error))?;
         let size_bytes = object.meta.size;
         if size_bytes > limit_bytes {
@@ -271,7 +312,7 @@ impl Object {
 
     async fn put_new(&self, location: &str, bytes: Bytes) -> Result<()> {
         let options = PutOptions::from(PutMode::Create);
-        let written = self.store.put_opts(&self.path, PutPayload::from_bytes(bytes), options).await;
+        let written = self.client.store.put_opts(&self.path, PutPayload::from_bytes(bytes), options).await;
         written.map(drop).map_err(|error| FileError::from_write(location, error))
     }
 
@@ -289,9 +330,9 @@ impl Object {
         }
     }
 
-    async fn delete_many(self, paths: Vec<Path>) -> Result<()> {
+    async fn delete_many(&self, paths: Vec<Path>) -> Result<()> {
         let paths = futures::stream::iter(paths.into_iter().map(Ok)).boxed();
-        let mut results = self.store.delete_stream(paths);
+        let mut results = self.client.store.delete_stream(paths);
         let mut first_error = Ok(());
         while let Some(deleted) = results.next().await {
             let deleted = deleted.map(drop).map_err(|error| FileError::from_store(self.location.as_str(), error));
@@ -301,7 +342,7 @@ impl Object {
     }
 
     async fn is_listed(&self) -> Result<bool> {
-        let mut listed = self.store.list(self.path.parent().as_ref());
+        let mut listed = self.client.store.list(self.path.parent().as_ref());
         while let Some(meta) =
             listed.try_next().await.map_err(|error| FileError::from_store(self.location.as_str(), error))?
         {

@@ -139,7 +139,15 @@ impl Mutations {
                 Some(key) => this.once_per_key(key, ticket, mutate).await,
             }
         };
-        self.running.spawn(task).await.unwrap_or_else(|panic| {
+        self.to_its_end(task).await
+    }
+
+    /// Does the work to its end, also where the client does not wait for it.
+    pub async fn to_its_end<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        self.running.spawn(work).await.unwrap_or_else(|panic| {
             Err(Error::new(Kind::StateUnknown, "the request ended without an answer").with_source(panic))
         })
     }

@@ -32,6 +32,8 @@ pub mod warehouses;
 #[derive(Debug, Clone)]
 pub struct CatalogOptions {
     pub files: files::FilesOptions,
+    /// What secrets of warehouses are encrypted with.
+    pub secrets_key: Option<files::SecretsKey>,
     /// Bound of the metadata documents kept in memory, in bytes, tables and views each.
     pub cache_bytes: u64,
     pub commits: commits::CommitOptions,
@@ -54,13 +56,13 @@ pub struct Catalog {
 impl Catalog {
     /// Mutations under way are tracked by `running`: a process that stops waits for them.
     pub fn new(store: Arc<dyn store::Store>, options: CatalogOptions, running: TaskTracker) -> Self {
-        let files = Arc::new(files::Files::new(options.files));
+        let files = Arc::new(files::Files::new(options.files, options.secrets_key));
         let documents = documents::Documents::new(files.clone(), options.cache_bytes);
         let mutations = idempotency::Mutations::new(store.clone(), running);
         let tabulars = tabulars::Tabulars::new(store.clone(), documents.clone(), mutations.clone());
         let tables = tables::Tables::new(store.clone(), tabulars.clone(), documents.clone(), files.clone());
         Self {
-            warehouses: warehouses::Warehouses::new(store.clone()),
+            warehouses: warehouses::Warehouses::new(store.clone(), files.clone(), mutations.clone()),
             namespaces: namespaces::Namespaces::new(store.clone(), mutations.clone()),
             commits: commits::Commits::new(store.clone(), tables.clone(), mutations.clone(), options.commits),
             views: views::Views::new(store.clone(), tabulars, documents.clone()),

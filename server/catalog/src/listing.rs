@@ -37,12 +37,17 @@ impl PageRequest {
     }
 
     /// The page out of the probed names.
-    pub fn cut(&self, mut names: Vec<String>) -> Listing<String> {
+    pub fn cut(&self, names: Vec<String>) -> Listing<String> {
+        self.cut_by(names, String::as_str)
+    }
+
+    /// The page out of probed entries, which are listed by their `name`.
+    pub fn cut_by<T>(&self, mut entries: Vec<T>, name: impl Fn(&T) -> &str) -> Listing<T> {
         let limit = self.limit().map_or(usize::MAX, |limit| limit as usize);
-        let more = names.len() > limit;
-        names.truncate(limit);
-        let next_page_token = names.last().filter(|_| more).map(|last| encode(last));
-        Listing { entries: names, next_page_token }
+        let more = entries.len() > limit;
+        entries.truncate(limit);
+        let next_page_token = entries.last().filter(|_| more).map(|last| encode(name(last)));
+        Listing { entries, next_page_token }
     }
 
     fn limit(&self) -> Option<u32> {

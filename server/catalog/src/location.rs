@@ -1,5 +1,6 @@
 //! Locations as values: one normal form for the many ways to write the same place, so that places can be compared.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
@@ -8,19 +9,43 @@ use crate::error::{Error, Result};
 /// The longest location that is taken, in bytes: what a database can index, and more than the key limit of S3.
 pub const MAX_LOCATION_BYTES: usize = 2048;
 
-const SCHEMES: [&str; 4] = ["file", "s3", "s3a", "s3n"];
-
 /// How much of a refused location is shown in a message, in characters.
 const SHOWN_CHARS: usize = 300;
 
-/// A place in a store, in normal form: `file:///path` or `s3://bucket/key`, without a slash at the end.
+/// The kinds of stores that a location can lie in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StoreKind {
+    File,
+    S3,
+    Gcs,
+    Adls,
+}
+
+/// Every scheme that is known, with the kind of its store.
+const SCHEMES: [(&str, StoreKind); 9] = [
+    ("file", StoreKind::File),
+    ("s3", StoreKind::S3),
+    ("s3a", StoreKind::S3),
+    ("s3n", StoreKind::S3),
+    ("gs", StoreKind::Gcs),
+    ("abfss", StoreKind::Adls),
+    ("abfs", StoreKind::Adls),
+    ("wasbs", StoreKind::Adls),
+    ("wasb", StoreKind::Adls),
+];
+
+/// A place in a store, in normal form, without a slash at the end: `file:///path`, `s3://bucket/key`, `gs://bucket/key`
+/// or `abfss://container@account.dfs.core.windows.net/key`.
 ///
 /// `file:/x`, `file:///x` and `file://localhost/x` are the same place. `s3a` and `s3n` keep their spelling and compare
-/// equal to `s3`. Everything after the scheme is taken as it stands: percent signs and blanks are part of the name.
+/// equal to `s3`; `abfs`, `wasbs` and `wasb` to `abfss`, and the host `account.blob.…` to `account.dfs.…`. Everything
+/// after bucket or host is taken as it stands: percent signs and blanks are part of the name.
 #[derive(Debug, Clone)]
 pub struct Location {
     text: String,
     scheme_bytes: usize,
+    /// Of the bucket, or of container and host; 0 in a local location.
+    authority_bytes: usize,
 }
 
 impl Location {
@@ -31,13 +56,18 @@ impl Location {
             .split_once(':')
             .ok_or_else(|| refuse(text, "has no scheme: write it like 'file:///path' or 's3://bucket/key'"))?;
         let scheme = scheme.to_ascii_lowercase();
-        if !SCHEMES.contains(&scheme.as_str()) {
-            let known = SCHEMES.join(", ");
+        let Some(kind) = kind_of(&scheme) else {
+            let known = SCHEMES.map(|(scheme, _)| scheme).join(", ");
             return Err(refuse(text, &format!("has an unknown scheme: known are {known}")));
-        }
-        let body = if scheme == "file" { file_path(text, rest)? } else { bucket_and_key(text, rest)? };
-        check_segments(text, body, scheme == "file")?;
-        Ok(Self { text: format!("{scheme}://{body}"), scheme_bytes: scheme.len() })
+        };
+        let (authority, path) = match kind {
+            StoreKind::File => (String::new(), file_path(text, rest)?),
+            StoreKind::S3 | StoreKind::Gcs => bucket_and_path(text, &scheme, rest)?,
+            StoreKind::Adls => container_host_and_path(text, &scheme, rest)?,
+        };
+        check_segments(text, path, kind == StoreKind::File)?;
+        let (scheme_bytes, authority_bytes) = (scheme.len(), authority.len());
+        Ok(Self { text: format!("{scheme}://{authority}{path}"), scheme_bytes, authority_bytes })
     }
 
     /// The normal form, with the scheme as it was given.
@@ -45,62 +75,93 @@ impl Location {
         &self.text
     }
 
-    /// Lower case, as it was given: `file`, `s3`, `s3a` or `s3n`.
+    /// Lower case, as it was given: `s3a` for `s3a://bucket/key`.
     pub fn scheme(&self) -> &str {
         &self.text[..self.scheme_bytes]
     }
 
-    /// The bucket of an S3 location; empty for a local one.
+    pub fn kind(&self) -> StoreKind {
+        kind_of(self.scheme()).expect("a location was parsed with a known scheme")
+    }
+
+    /// The bucket or the container; empty for a local location.
     pub fn bucket(&self) -> &str {
-        self.body().split_once('/').map_or(self.body(), |(bucket, _)| bucket)
+        self.authority().split_once('@').map_or(self.authority(), |(container, _)| container)
+    }
+
+    /// The storage account, first part of the host's name; empty in all stores but ADLS.
+    pub fn account(&self) -> &str {
+        self.host().split_once('.').map_or("", |(account, _)| account)
+    }
+
+    /// What follows `dfs` or `blob` in the host's name, as in `core.windows.net`; empty in all stores but ADLS.
+    pub fn account_suffix(&self) -> &str {
+        self.host().splitn(3, '.').nth(2).unwrap_or_default()
     }
 
     /// The key in the bucket, or the absolute path of a local file without its first slash; not decoded.
     pub fn key(&self) -> &str {
-        self.body().split_once('/').map_or("", |(_, key)| key)
+        self.path().strip_prefix('/').unwrap_or_default()
     }
 
     /// Is `other` this place or below it? `/aab` does not contain `/aabb`.
     pub fn contains(&self, other: &Location) -> bool {
         self.store() == other.store()
-            && other.body().strip_prefix(self.body()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            && other.path().strip_prefix(self.path()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// The place itself and every place above it up to the root of its store, longest first, with one spelling of the
-    /// scheme for all aliases. Two places overlap if one of them is among the ancestors of the other.
+    /// The place itself and every place above it up to the root of its store, longest first, with one spelling for all
+    /// aliases. Two places overlap if one of them is among the ancestors of the other.
     pub fn ancestors(&self) -> Vec<String> {
-        let (store, body) = (self.store(), self.body());
-        let above = body.rmatch_indices('/').map(|(end, _)| &body[..end]);
-        std::iter::once(body).chain(above).map(|part| format!("{store}://{part}")).collect()
+        let ((scheme, authority), path) = (self.store(), self.path());
+        let above = path.rmatch_indices('/').map(|(end, _)| &path[..end]);
+        std::iter::once(path).chain(above).map(|part| format!("{scheme}://{authority}{part}")).collect()
     }
 
-    /// The same place for all aliases of the scheme: the first of [`Self::ancestors`].
+    /// The same text for all spellings of this place: the first of [`Self::ancestors`].
     pub fn canonical(&self) -> String {
-        format!("{}://{}", self.store(), self.body())
+        let (scheme, authority) = self.store();
+        format!("{scheme}://{authority}{}", self.path())
     }
 
     /// A place below this one. `child` is a name or a relative path of names that need no check.
     pub fn join(&self, child: &str) -> Location {
-        let text = format!("{}/{}", self.text, child.trim_matches('/'));
-        Self { text, scheme_bytes: self.scheme_bytes }
+        Self { text: format!("{}/{}", self.text, child.trim_matches('/')), ..*self }
     }
 
-    /// What the scheme stands for: `s3a` and `s3n` are only other clients' names of `s3`.
-    fn store(&self) -> &str {
-        match self.scheme() {
-            "s3a" | "s3n" => "s3",
-            scheme => scheme,
+    /// One spelling of scheme and authority for all that mean the same bucket or container.
+    fn store(&self) -> (&'static str, Cow<'_, str>) {
+        let authority = self.authority();
+        match self.kind() {
+            StoreKind::File => ("file", authority.into()),
+            StoreKind::S3 => ("s3", authority.into()),
+            StoreKind::Gcs => ("gs", authority.into()),
+            StoreKind::Adls => ("abfss", dfs_host(authority)),
         }
     }
 
-    fn body(&self) -> &str {
-        &self.text[self.scheme_bytes + "://".len()..]
+    /// Of an ADLS location; empty in all others.
+    fn host(&self) -> &str {
+        self.authority().split_once('@').map_or("", |(_, host)| host)
+    }
+
+    fn authority(&self) -> &str {
+        &self.text[self.authority_begin()..][..self.authority_bytes]
+    }
+
+    /// Empty, or from the first slash after the authority.
+    fn path(&self) -> &str {
+        &self.text[self.authority_begin() + self.authority_bytes..]
+    }
+
+    fn authority_begin(&self) -> usize {
+        self.scheme_bytes + "://".len()
     }
 }
 
 impl PartialEq for Location {
     fn eq(&self, other: &Self) -> bool {
-        self.store() == other.store() && self.body() == other.body()
+        self.store() == other.store() && self.path() == other.path()
     }
 }
 
@@ -109,13 +170,25 @@ impl Eq for Location {}
 impl Hash for Location {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.store().hash(state);
-        self.body().hash(state);
+        self.path().hash(state);
     }
 }
 
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
+    }
+}
+
+impl fmt::Display for StoreKind {
+    /// As settings name it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            StoreKind::File => "file",
+            StoreKind::S3 => "s3",
+            StoreKind::Gcs => "gcs",
+            StoreKind::Adls => "adls",
+        })
     }
 }
 
@@ -165,21 +238,62 @@ fn file_path<'a>(text: &str, rest: &'a str) -> Result<&'a str> {
     Ok(path.trim_end_matches('/'))
 }
 
-fn bucket_and_key<'a>(text: &str, rest: &'a str) -> Result<&'a str> {
-    let body =
-        rest.strip_prefix("//").ok_or_else(|| refuse(text, "is not absolute: write it like 's3://bucket/key'"))?;
-    let bucket = body.split('/').next().unwrap_or_default();
+fn kind_of(scheme: &str) -> Option<StoreKind> {
+    SCHEMES.iter().find(|(known, _)| *known == scheme).map(|(_, kind)| *kind)
+}
+
+fn bucket_and_path<'a>(text: &str, scheme: &str, rest: &'a str) -> Result<(String, &'a str)> {
+    let (bucket, path) = authority_and_path(text, rest, &format!("{scheme}://bucket/key"))?;
     if bucket.is_empty() {
         return Err(refuse(text, "names no bucket"));
     }
     if bucket.contains('@') {
         return Err(refuse(text, "contains user information: credentials do not belong into a location"));
     }
+    check_bucket(text, bucket)?;
+    Ok((bucket.to_owned(), path))
+}
+
+/// Host names have no case; containers do.
+fn container_host_and_path<'a>(text: &str, scheme: &str, rest: &'a str) -> Result<(String, &'a str)> {
+    let example = format!("{scheme}://container@account.dfs.core.windows.net/key");
+    let unlike = || refuse(text, &format!("names no container and account: write it like '{example}'"));
+    let (authority, path) = authority_and_path(text, rest, &example)?;
+    let (container, host) = authority.split_once('@').ok_or_else(unlike)?;
+    let host = host.to_ascii_lowercase();
+    let parts: Vec<&str> = host.split('.').collect();
+    let host_like = |part: &&str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let service_like = parts.len() > 2 && matches!(parts[1], "dfs" | "blob");
+    if container.is_empty() || !service_like || !parts.iter().all(host_like) {
+        return Err(unlike());
+    }
+    check_bucket(text, container)?;
+    Ok((format!("{container}@{host}"), path))
+}
+
+/// The path begins with a slash or is empty, and has none at its end.
+fn authority_and_path<'a>(text: &str, rest: &'a str, example: &str) -> Result<(&'a str, &'a str)> {
+    let body =
+        rest.strip_prefix("//").ok_or_else(|| refuse(text, &format!("is not absolute: write it like '{example}'")))?;
+    let (authority, path) = body.split_at(body.find('/').unwrap_or(body.len()));
+    Ok((authority, path.trim_end_matches('/')))
+}
+
+fn check_bucket(text: &str, bucket: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    if !bucket.chars().all(plain) {
+    if !bucket.chars().all(plain) || bucket.chars().all(|c| c == '.') {
         return Err(refuse(text, "names a bucket that cannot be: letters, digits, '.', '-' and '_' are allowed"));
     }
-    Ok(body.trim_end_matches('/'))
+    Ok(())
+}
+
+/// `account.dfs.…` for `account.blob.…`: two faces of one container.
+fn dfs_host(authority: &str) -> Cow<'_, str> {
+    let (container, host) = authority.split_once('@').unwrap_or_default();
+    match host.split_once('.').and_then(|(account, rest)| Some((account, rest.strip_prefix("blob.")?))) {
+        Some((account, suffix)) => format!("{container}@{account}.dfs.{suffix}").into(),
+        None => authority.into(),
+    }
 }
 
 /// No segment may be empty, `.` or `..`; in a file location not even encoded, as some clients decode.
@@ -224,6 +338,9 @@ mod tests {
             ("S3://Bucket/Key/", "s3://Bucket/Key"),
             ("s3a://bucket/key", "s3a://bucket/key"),
             ("s3://bucket/", "s3://bucket"),
+            ("GS://Bucket/Key/", "gs://Bucket/Key"),
+            ("abfss://c@Account.dfs.Core.windows.net/Key/", "abfss://c@account.dfs.core.windows.net/Key"),
+            ("wasb://c@a.blob.core.windows.net", "wasb://c@a.blob.core.windows.net"),
         ] {
             assert_eq!(place(text).as_str(), normal, "{text}");
             assert_eq!(place(place(text).join("a").as_str()), place(text).join("a"), "{text}");
@@ -251,6 +368,20 @@ mod tests {
     }
 
     #[test]
+    fn the_faces_of_one_container_compare_equal_and_keep_their_spelling() {
+        let (abfss, wasbs) =
+            (place("abfss://c@a.dfs.core.windows.net/x"), place("wasbs://c@A.blob.core.windows.net/x"));
+        assert_eq!(abfss, wasbs);
+        assert!(wasbs.contains(&place("abfs://c@a.dfs.core.windows.net/x/y")));
+        assert_eq!(wasbs.ancestors(), ["abfss://c@a.dfs.core.windows.net/x", "abfss://c@a.dfs.core.windows.net"]);
+        assert_eq!(wasbs.canonical(), abfss.canonical());
+        assert_eq!(wasbs.join("y").as_str(), "wasbs://c@a.blob.core.windows.net/x/y");
+        for other in ["abfss://d@a.dfs.core.windows.net/x", "abfss://c@b.dfs.core.windows.net/x", "gs://c/x"] {
+            assert_ne!(abfss, place(other), "{other}");
+        }
+    }
+
+    #[test]
     fn what_is_no_place_is_refused_by_name() {
         let too_long = format!("s3://b/{}", "x".repeat(MAX_LOCATION_BYTES));
         for text in [
@@ -273,6 +404,18 @@ mod tests {
             "s3://key:secret@b/x",
             "s3://b:9000/x",
             "s3://../x",
+            "gs://",
+            "gs:/b/x",
+            "gs://user@b/x",
+            "abfss://c/x",
+            "abfss://@a.dfs.core.windows.net/x",
+            "abfss://c@/x",
+            "abfss://c@a/x",
+            "abfss://c@a.example.com/x",
+            "abfss://c@a.dfs.core..net/x",
+            "abfss://c@a.dfs.core.windows.net:443/x",
+            "abfss://c:d@a.dfs.core.windows.net/x",
+            "abfss://c@a.dfs.core.windows.net/x/../y",
             "file:///a/../b",
             "file:///a/./b",
             "file:///..",
@@ -334,6 +477,11 @@ mod tests {
         let file = place("file:/x y/%20");
         assert_eq!((file.scheme(), file.bucket(), file.key()), ("file", "", "x y/%20"));
         assert_eq!((place("s3://b").bucket(), place("s3://b").key()), ("b", ""));
+        let adls = place("wasbs://c@a.blob.core.windows.net/x y");
+        assert_eq!((adls.bucket(), adls.account(), adls.account_suffix()), ("c", "a", "core.windows.net"));
+        assert_eq!((adls.key(), s3.account(), s3.account_suffix()), ("x y", "", ""));
+        let kinds = [&file, &s3, &place("gs://b"), &adls].map(Location::kind);
+        assert_eq!(kinds.map(|kind| kind.to_string()), ["file", "s3", "gcs", "adls"]);
     }
 
     #[test]

@@ -120,6 +120,9 @@ impl Namespaces {
                 NamespaceCreated::AlreadyExists => {
                     Err(Error::new(Kind::AlreadyExists, format!("Namespace already exists: {}", namespace.ident)))
                 }
+                NamespaceCreated::WarehouseMissing => {
+                    Err(Error::new(Kind::NoSuchWarehouse, "the warehouse was deleted meanwhile"))
+                }
                 NamespaceCreated::ParentMissing => {
                     Err(namespace.ident.parent().as_ref().map_or_else(missing_top, missing))
                 }

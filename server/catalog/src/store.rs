@@ -6,7 +6,7 @@ use crate::idempotency::store::IdempotencyStore;
 use crate::namespaces::store::NamespaceStore;
 use crate::purge::store::PurgeStore;
 use crate::tabulars::TabularStore;
-use crate::warehouses::WarehouseStore;
+use crate::warehouses::store::WarehouseStore;
 
 /// The whole of a backend. Each feature takes only its own port, by upcasting.
 pub trait Store: WarehouseStore + NamespaceStore + TabularStore + CommitStore + IdempotencyStore + PurgeStore {}

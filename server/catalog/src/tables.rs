@@ -98,12 +98,12 @@ impl Tables {
         if_none_match: &[String],
     ) -> Result<LoadOutcome> {
         let pointer = self.standing_pointer(warehouse, ident).await?;
-        let etag = etag(pointer.uuid, &pointer.metadata_location, mode);
+        let etag = etag(pointer.uuid, &pointer.metadata_location, mode, &warehouse.table_config());
         if if_none_match.contains(&etag) {
             return Ok(LoadOutcome::NotModified { etag });
         }
         let (location, document) = self.current_document(warehouse, ident, pointer).await?;
-        Ok(LoadOutcome::Loaded(loaded(location, &document, mode)))
+        Ok(LoadOutcome::Loaded(loaded(warehouse, location, &document, mode)))
     }
 
     pub async fn rename(
@@ -199,10 +199,10 @@ impl Tables {
             && let Some(now) = self.tabulars.find(warehouse, ident).await?.filter(|now| now.uuid == uuid)
         {
             let (location, document) = self.current_document(warehouse, ident, now).await?;
-            return Ok(loaded(location, &document, SnapshotMode::All));
+            return Ok(loaded(warehouse, location, &document, SnapshotMode::All));
         }
         match self.documents.table(warehouse, &metadata_location).await {
-            Ok(document) => Ok(loaded(metadata_location, &document, SnapshotMode::All)),
+            Ok(document) => Ok(loaded(warehouse, metadata_location, &document, SnapshotMode::All)),
             Err(FileError::Missing { .. }) if answered.replayed => Err(Error::unprocessable(format!(
                 "this request succeeded before, and {ident} was purged since: send a new request with a new key"
             ))),
@@ -277,31 +277,40 @@ fn forbids_gc(document: &TableDocument) -> bool {
     document.metadata.property("gc.enabled").is_some_and(|enabled| !enabled.eq_ignore_ascii_case("true"))
 }
 
-fn loaded(metadata_location: String, document: &TableDocument, mode: SnapshotMode) -> Loaded {
+fn loaded(warehouse: &Warehouse, metadata_location: String, document: &TableDocument, mode: SnapshotMode) -> Loaded {
+    let config = warehouse.table_config();
     Loaded {
-        etag: Some(etag(document.metadata.uuid(), &metadata_location, mode)),
+        etag: Some(etag(document.metadata.uuid(), &metadata_location, mode, &config)),
         metadata_location: Some(metadata_location),
         metadata: match mode {
             SnapshotMode::All => document.bytes.clone(),
             SnapshotMode::Refs => document.refs_only(),
         },
-        config: BTreeMap::new(),
+        config,
     }
 }
 
-/// Names one answer: never by the version alone, for a table dropped and made again begins anew.
-pub(crate) fn etag(uuid: Uuid, metadata_location: &str, mode: SnapshotMode) -> String {
+/// Names one answer by all that shapes it: never by the version alone, for a table dropped and made again begins anew.
+pub(crate) fn etag(
+    uuid: Uuid,
+    metadata_location: &str,
+    mode: SnapshotMode,
+    config: &BTreeMap<String, String>,
+) -> String {
     let mode = match mode {
         SnapshotMode::All => "all",
         SnapshotMode::Refs => "refs",
     };
-    let digest = Sha256::new()
+    let mut digest = Sha256::new()
         .chain_update(uuid.as_bytes())
         .chain_update(metadata_location)
         .chain_update([0])
-        .chain_update(mode)
-        .finalize();
-    digest[..16].iter().fold(String::new(), |mut tag, byte| {
+        .chain_update(mode);
+    for text in config.iter().flat_map(|(key, value)| [key, value]) {
+        // None of them holds a NUL.
+        digest = digest.chain_update([0]).chain_update(text);
+    }
+    digest.finalize()[..16].iter().fold(String::new(), |mut tag, byte| {
         write!(tag, "{byte:02x}").expect("writing to a string cannot fail");
         tag
     })

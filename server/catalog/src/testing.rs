@@ -67,9 +67,17 @@ macro_rules! store_conformance {
             warehouses {
                 a_warehouse_is_found_by_its_name
                 a_warehouse_name_is_given_once
-                warehouses_are_listed_by_name_up_to_the_limit
-                a_place_is_replaced_but_for_its_root
-                a_place_of_no_warehouse_is_not_replaced
+                warehouses_are_listed_by_name_in_pages
+                roots_do_not_overlap
+                of_racing_creators_of_nested_roots_one_wins
+                a_change_replaces_all_but_name_and_root
+                a_change_of_what_was_changed_does_nothing
+                an_empty_warehouse_is_deleted_with_its_name_and_its_root
+                a_warehouse_that_holds_something_stays
+                a_namespace_and_the_deletion_of_its_warehouse_exclude_each_other
+                a_deleted_warehouse_takes_no_namespace
+                purges_outlive_their_warehouse
+                purges_of_a_deleted_warehouse_go_over_to_the_next_one_there
             }
             namespaces {
                 a_namespace_comes_back_as_it_was_made

@@ -95,7 +95,7 @@ impl Views {
         if_none_match: &[String],
     ) -> Result<LoadOutcome> {
         let pointer = self.pointer(warehouse, ident).await?;
-        let etag = etag(pointer.uuid, &pointer.metadata_location, SnapshotMode::All);
+        let etag = etag(pointer.uuid, &pointer.metadata_location, SnapshotMode::All, &BTreeMap::new());
         if if_none_match.contains(&etag) {
             return Ok(LoadOutcome::NotModified { etag });
         }
@@ -272,7 +272,7 @@ impl Views {
     async fn at(&self, warehouse: &Warehouse, metadata_location: String) -> Result<Loaded, FileError> {
         let document = self.documents.view(warehouse, &metadata_location).await?;
         Ok(Loaded {
-            etag: Some(etag(document.metadata.uuid(), &metadata_location, SnapshotMode::All)),
+            etag: Some(etag(document.metadata.uuid(), &metadata_location, SnapshotMode::All, &BTreeMap::new())),
             metadata_location: Some(metadata_location),
             metadata: document.bytes.clone(),
             config: BTreeMap::new(),

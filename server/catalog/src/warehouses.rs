@@ -1,14 +1,27 @@
-//! Warehouses: a name, a root location, and what else may lie where.
+//! Warehouses: a name, a root location, what else may lie where, and what their clients are told.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
+use tokio::time::timeout;
+use uuid::Uuid;
 
+use crate::context::RequestContext;
 use crate::error::{Error, Kind, Result};
-use crate::files::Place;
+use crate::files::{Files, Place, Storage};
+use crate::idempotency::Mutations;
 use crate::ident::{WarehouseId, WarehouseName};
-use crate::store::StoreError;
+use crate::listing::{Listing, PageRequest};
+use crate::location::Location;
+use crate::store::Page;
+
+mod rules;
+mod settings;
+pub mod store;
+
+pub use rules::WarehouseSettings;
+use store::{WarehouseContent, WarehouseCreated, WarehouseDeleted, WarehouseStore, WarehouseUpdated};
 
 /// The warehouse that `GET /v1/config` answers for when the client names none.
 const DEFAULT_NAME: &str = "default";
@@ -19,56 +32,76 @@ const REMEMBERED: Duration = Duration::from_secs(5);
 /// Bound of the warehouses kept in memory, in entries.
 const REMEMBERED_MAX: u64 = 10_000;
 
+/// How long a store may take to show that it can be used.
+const PROBE_WITHIN: Duration = Duration::from_secs(30);
+
+/// The version of a warehouse that was never changed.
+const FIRST_VERSION: i64 = 1;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warehouse {
     pub id: WarehouseId,
     pub name: WarehouseName,
     /// Where its files may lie, and how they are reached.
     pub place: Place,
+    /// What clients are told, unless they know better themselves.
+    pub defaults: BTreeMap<String, String>,
+    /// What clients are told, whatever they were configured with.
+    pub overrides: BTreeMap<String, String>,
+    /// Bumped on every change.
+    pub version: i64,
 }
 
-/// An expected answer of [`WarehouseStore::create_warehouse`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WarehouseCreated {
-    Created,
-    NameTaken,
+impl Warehouse {
+    /// With no settings for clients, and never changed.
+    pub fn new(id: WarehouseId, name: WarehouseName, place: Place) -> Self {
+        Self { id, name, place, defaults: BTreeMap::new(), overrides: BTreeMap::new(), version: FIRST_VERSION }
+    }
+
+    /// What a client is told before anything else, to take where it has no settings of its own. It holds how the files
+    /// are reached, for iceberg-rust forgets what comes with a table after its first commit.
+    pub fn client_defaults(&self) -> BTreeMap<String, String> {
+        let mut defaults = self.place.storage.client_config();
+        defaults.extend(self.defaults.clone());
+        defaults
+    }
+
+    /// What a client is told with each table: how it reaches the files. Never a secret.
+    pub fn table_config(&self) -> BTreeMap<String, String> {
+        settings::replaced(self.place.storage.client_config(), &self.defaults, &self.overrides)
+    }
 }
 
-#[async_trait]
-pub trait WarehouseStore: Send + Sync + 'static {
-    async fn warehouse(&self, name: &WarehouseName) -> Result<Option<Warehouse>, StoreError>;
-
-    /// In the order of names, at most `limit`.
-    async fn warehouses(&self, limit: u32) -> Result<Vec<Warehouse>, StoreError>;
-
-    async fn create_warehouse(&self, warehouse: &Warehouse, at_ms: i64) -> Result<WarehouseCreated, StoreError>;
-
-    /// Replaces where files may lie besides the root, and the storage settings.
-    async fn update_place(&self, id: WarehouseId, place: &Place) -> Result<(), StoreError>;
+/// A warehouse to be made.
+#[derive(Debug, Clone)]
+pub struct NewWarehouse {
+    pub name: WarehouseName,
+    pub location: Location,
+    pub settings: WarehouseSettings,
 }
 
-/// Finds warehouses by name.
+/// Finds warehouses by name, and makes, changes and deletes them.
 #[derive(Clone)]
 pub struct Warehouses {
     store: Arc<dyn WarehouseStore>,
+    files: Arc<Files>,
+    mutations: Mutations,
     remembered: moka::future::Cache<WarehouseName, Arc<Warehouse>>,
 }
 
 impl Warehouses {
-    pub fn new(store: Arc<dyn WarehouseStore>) -> Self {
+    pub fn new(store: Arc<dyn WarehouseStore>, files: Arc<Files>, mutations: Mutations) -> Self {
         let remembered = moka::future::Cache::builder().max_capacity(REMEMBERED_MAX).time_to_live(REMEMBERED).build();
-        Self { store, remembered }
+        Self { store, files, mutations, remembered }
     }
 
     /// The warehouse of that name, which is also its prefix.
     pub async fn get(&self, name: &str) -> Result<Arc<Warehouse>> {
-        let missing = || Error::new(Kind::NoSuchWarehouse, format!("Warehouse does not exist: {name}"));
-        // A name that cannot be does not exist: the rules for names are asked where one is made.
-        let parsed = WarehouseName::parse(name).map_err(|_| missing())?;
+        let parsed = known(name)?;
         if let Some(warehouse) = self.remembered.get(&parsed).await {
             return Ok(warehouse);
         }
-        let warehouse = Arc::new(self.store.warehouse(&parsed).await?.ok_or_else(missing)?);
+        let warehouse = Arc::new(self.read(&parsed).await?);
         self.remembered.insert(parsed, warehouse.clone()).await;
         Ok(warehouse)
     }
@@ -79,7 +112,7 @@ impl Warehouses {
             Err(error) if error.kind() == Kind::NoSuchWarehouse => {}
             found => return found,
         }
-        let mut all = self.store.warehouses(2).await?;
+        let mut all = self.store.warehouses(&first(2)).await?;
         match (all.pop(), all.is_empty()) {
             (Some(only), true) => Ok(Arc::new(only)),
             _ => Err(Error::new(
@@ -91,28 +124,168 @@ impl Warehouses {
 
     /// Fails where the store does not answer.
     pub async fn check(&self) -> Result<()> {
-        self.store.warehouses(1).await?;
+        self.store.warehouses(&first(1)).await?;
         Ok(())
+    }
+
+    pub async fn list(&self, _ctx: &RequestContext, page: &PageRequest) -> Result<Listing<Warehouse>> {
+        let warehouses = self.store.warehouses(&page.probe()?).await?;
+        Ok(page.cut_by(warehouses, |warehouse| warehouse.name.as_str()))
+    }
+
+    /// As it is in the database now, whatever this process remembers.
+    pub async fn load(&self, _ctx: &RequestContext, name: &str) -> Result<Warehouse> {
+        self.read(&known(name)?).await
+    }
+
+    /// Makes a warehouse once its store has shown that it can be used.
+    pub async fn create(&self, ctx: &RequestContext, new: NewWarehouse) -> Result<Warehouse> {
+        let (this, ctx) = (self.clone(), ctx.clone());
+        self.mutations.to_its_end(async move { this.make(&ctx, new).await }).await
+    }
+
+    async fn make(&self, ctx: &RequestContext, new: NewWarehouse) -> Result<Warehouse> {
+        let NewWarehouse { name, location, settings } = new;
+        let storage = settings.storage.unwrap_or_else(|| Storage::for_location(&location));
+        let mut place = Place { root: location, allowed: settings.allowed, storage };
+        rules::check(&place, &settings.defaults, &settings.overrides)?;
+        if self.store.warehouse(&name).await?.is_some() {
+            return Err(name_taken(&name));
+        }
+        place.storage = self.files.seal(&place.storage)?;
+        self.probe(&place, ctx.new_id()).await?;
+        let WarehouseSettings { defaults, overrides, .. } = settings;
+        let made = Warehouse { defaults, overrides, ..Warehouse::new(WarehouseId(ctx.new_id()), name, place) };
+        match self.store.create_warehouse(&made, ctx.now_ms()).await? {
+            WarehouseCreated::Created => {}
+            WarehouseCreated::NameTaken => return Err(name_taken(&made.name)),
+            WarehouseCreated::RootTaken { by } => return Err(root_taken(&made.place.root, &by)),
+        }
+        tracing::info!(warehouse = %made.name, root = %made.place.root, "a warehouse was made");
+        Ok(made)
+    }
+
+    /// Replaces all settings of a warehouse once its store has shown that it can be used with them. A secret that is left
+    /// out stays, if it belongs to the same key.
+    pub async fn update(&self, ctx: &RequestContext, name: &str, settings: WarehouseSettings) -> Result<Warehouse> {
+        let (this, ctx, name) = (self.clone(), ctx.clone(), known(name)?);
+        self.mutations.to_its_end(async move { this.change(&ctx, &name, settings).await }).await
+    }
+
+    async fn change(
+        &self,
+        ctx: &RequestContext,
+        name: &WarehouseName,
+        settings: WarehouseSettings,
+    ) -> Result<Warehouse> {
+        let now = self.read(name).await?;
+        let WarehouseSettings { storage, allowed, defaults, overrides } = settings;
+        let mut place = Place { allowed, storage: rules::storage_after(storage, &now.place), ..now.place };
+        rules::check(&place, &defaults, &overrides)?;
+        place.storage = self.files.seal(&place.storage)?;
+        self.probe(&place, ctx.new_id()).await?;
+        let wanted = Warehouse { place, defaults, overrides, id: now.id, name: now.name, version: now.version };
+        let updated = self.store.update_warehouse(&wanted).await?;
+        self.remembered.invalidate(name).await;
+        match updated {
+            WarehouseUpdated::Updated => Ok(Warehouse { version: wanted.version + 1, ..wanted }),
+            WarehouseUpdated::Changed => Err(Error::conflict(format!(
+                "warehouse {name} was changed or deleted by another request meanwhile: look at it and send this again"
+            ))),
+        }
+    }
+
+    /// Deletes a warehouse that holds nothing. Its files stay, but for those that drops have left to be deleted.
+    pub async fn delete(&self, _ctx: &RequestContext, name: &str) -> Result<()> {
+        let name = known(name)?;
+        let warehouse = self.read(&name).await?;
+        let deleted = self.store.delete_warehouse(warehouse.id).await;
+        self.remembered.invalidate(&name).await;
+        match deleted? {
+            WarehouseDeleted::Deleted => {
+                tracing::info!(warehouse = %name, "a warehouse was deleted");
+                Ok(())
+            }
+            WarehouseDeleted::Missing => Err(missing(name.as_str())),
+            WarehouseDeleted::NotEmpty(content) => Err(not_empty(&name, content)),
+        }
     }
 
     /// Makes `warehouse` where the database holds none at all; with racing replicas one of them does.
-    pub async fn create_first(&self, warehouse: Warehouse, at_ms: i64) -> Result<()> {
-        if self.store.warehouses(1).await?.is_empty() {
-            self.store.create_warehouse(&warehouse, at_ms).await?;
+    pub async fn create_first(&self, warehouse: &Warehouse, at_ms: i64) -> Result<()> {
+        rules::check_place(&warehouse.place)?;
+        if self.store.warehouses(&first(1)).await?.is_empty() {
+            self.store.create_warehouse(warehouse, at_ms).await?;
         }
         Ok(())
     }
 
-    /// Sets which further locations the warehouse of that name allows.
-    pub async fn allow(&self, name: &WarehouseName, allowed: &[crate::location::Location]) -> Result<()> {
-        let Some(mut warehouse) = self.store.warehouse(name).await? else {
-            return Err(Error::new(Kind::NoSuchWarehouse, format!("Warehouse does not exist: {name}")));
+    /// Sets which further locations `home` allows, if it still is the warehouse of that name and root.
+    pub async fn allow(&self, home: &Warehouse) -> Result<()> {
+        let Some(mut warehouse) = self.store.warehouse(&home.name).await? else {
+            return Ok(());
         };
-        if warehouse.place.allowed != allowed {
-            warehouse.place.allowed = allowed.to_vec();
-            self.store.update_place(warehouse.id, &warehouse.place).await?;
-            self.remembered.invalidate(name).await;
+        if warehouse.place.root != home.place.root || warehouse.place.allowed == home.place.allowed {
+            return Ok(());
         }
+        warehouse.place.allowed = home.place.allowed.clone();
+        // With racing replicas one of them does.
+        self.store.update_warehouse(&warehouse).await?;
+        self.remembered.invalidate(&home.name).await;
         Ok(())
     }
+
+    async fn read(&self, name: &WarehouseName) -> Result<Warehouse> {
+        self.store.warehouse(name).await?.ok_or_else(|| missing(name.as_str()))
+    }
+
+    /// Whatever keeps the store from being used is for the caller to mend. A store that does not answer is not waited for.
+    async fn probe(&self, place: &Place, id: Uuid) -> Result<()> {
+        match timeout(PROBE_WITHIN, self.files.probe(place, id)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => {
+                let error = Error::from(error);
+                Err(Error::invalid(error.message().to_owned()).with_source(error))
+            }
+            Err(_) => Err(Error::invalid(format!(
+                "the store of '{}' did not answer within {} s: check its endpoint, and that the server can reach it",
+                place.root,
+                PROBE_WITHIN.as_secs()
+            ))),
+        }
+    }
+}
+
+/// A name that cannot be does not exist: the rules for names are asked where one is made.
+fn known(name: &str) -> Result<WarehouseName> {
+    WarehouseName::parse(name).map_err(|_| missing(name))
+}
+
+fn missing(name: &str) -> Error {
+    Error::new(Kind::NoSuchWarehouse, format!("Warehouse does not exist: {name}"))
+}
+
+fn name_taken(name: &WarehouseName) -> Error {
+    Error::new(Kind::AlreadyExists, format!("Warehouse already exists: {name}"))
+}
+
+fn root_taken(root: &Location, by: &WarehouseName) -> Error {
+    Error::new(
+        Kind::AlreadyExists,
+        format!("location '{root}' lies in or above the location of warehouse {by}: choose a place of its own"),
+    )
+}
+
+fn not_empty(name: &WarehouseName, content: WarehouseContent) -> Error {
+    let WarehouseContent { namespaces, tables, views } = content;
+    Error::new(
+        Kind::WarehouseNotEmpty,
+        format!(
+            "Warehouse {name} is not empty: it holds {namespaces} namespaces, {tables} tables and {views} views; drop them first"
+        ),
+    )
+}
+
+fn first(limit: u32) -> Page {
+    Page { after: None, limit: Some(limit) }
 }

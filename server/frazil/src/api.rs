@@ -26,6 +26,7 @@ pub mod encoding;
 pub mod error;
 pub mod iceberg;
 pub mod json;
+pub mod management;
 pub mod names;
 pub mod operations;
 pub mod place;
@@ -109,13 +110,16 @@ impl Api {
 
 /// All routes with their documentation: what is here is served, documented and, below the prefix, advertised.
 pub fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::with_openapi(document::head()).merge(iceberg::routes()).merge(operations::routes())
+    OpenApiRouter::with_openapi(document::head())
+        .merge(iceberg::routes())
+        .merge(management::routes())
+        .merge(operations::routes())
 }
 
 /// The whole service.
 pub fn router(api: Api) -> Router {
     let places = Arc::new(Semaphore::new(api.limits().concurrent_requests));
-    let (catalog, _) = iceberg::routes().split_for_parts();
+    let (catalog, _) = iceberg::routes().merge(management::routes()).split_for_parts();
     // Turns away before a byte of the body is read; health and metrics are answered all the more.
     let catalog = catalog.layer(from_fn_with_state(places, edge::shed_load));
     let (operations, _) = operations::routes().split_for_parts();

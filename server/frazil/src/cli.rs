@@ -9,6 +9,9 @@ use figment::{Error, Figment, Metadata, Profile, Provider};
 
 use crate::config::{self, CONFIG_FILE, Config, ConfigError};
 
+pub mod client;
+pub mod warehouse;
+
 #[derive(Debug, Parser)]
 #[command(name = "frazil", version, about = "An Apache Iceberg REST catalog", args_conflicts_with_subcommands = true)]
 pub struct Cli {
@@ -28,6 +31,8 @@ pub enum Command {
     CheckConfig(Flags),
     /// Print the OpenAPI document, and end.
     Openapi,
+    /// Make, show, change and delete the warehouses of a running server.
+    Warehouse(warehouse::WarehouseCommand),
 }
 
 /// The settings that most people need, and a way to all others.
@@ -59,7 +64,7 @@ pub struct Flags {
 fn setting(text: &str) -> Result<(String, Value), String> {
     let (key, value) = text.split_once('=').ok_or("write it like KEY=VALUE")?;
     config::check_key("the command line", key).map_err(|error| error.to_string())?;
-    Ok((key.to_owned(), value.parse().expect("any text is a value")))
+    Ok((key.to_owned(), config::value_of(key, value)))
 }
 
 impl Flags {

@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use catalog::files::SecretsKey;
 use catalog::location::Location;
 use figment::providers::Serialized;
 use figment::{Figment, Provider};
@@ -13,8 +14,8 @@ use serde::{Deserialize, Serialize};
 mod keys;
 mod secret;
 
-pub use keys::{CONFIG_FILE, check_key};
-pub use secret::DatabaseUrl;
+pub use keys::{CONFIG_FILE, SERVER, check_key, value_of};
+pub use secret::{DatabaseUrl, Hidden};
 
 /// More than any of the counted settings can use; semaphores take no larger one.
 const COUNT_MAX: u64 = 1 << 40;
@@ -26,6 +27,7 @@ pub struct Config {
     pub server: ServerConfig,
     pub database: DatabaseConfig,
     pub storage: StorageConfig,
+    pub secrets: SecretsConfig,
     pub commit: CommitConfig,
     pub limits: LimitsConfig,
     pub log: LogConfig,
@@ -75,6 +77,32 @@ pub struct StorageConfig {
     pub allowed_locations: Vec<String>,
     /// Operations on object stores at one time.
     pub concurrent_operations: usize,
+}
+
+/// The key that secrets of warehouses are encrypted with in the database: 32 bytes in base64 or hex.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SecretsConfig {
+    pub key: Option<Hidden>,
+    /// The file that holds it.
+    pub key_file: Option<PathBuf>,
+}
+
+impl SecretsConfig {
+    /// The key; `None` where none is set.
+    pub fn read(&self) -> Result<Option<SecretsKey>, ConfigError> {
+        let refused = |setting: &str, error: catalog::error::Error| ConfigError::Refused(format!("{setting}: {error}"));
+        match (&self.key, &self.key_file) {
+            (Some(_), Some(_)) => {
+                Err(ConfigError::Refused("secrets.key and secrets.key_file are both set: choose one".to_owned()))
+            }
+            (Some(key), None) => {
+                SecretsKey::parse(key.reveal()).map(Some).map_err(|error| refused("secrets.key", error))
+            }
+            (None, Some(file)) => SecretsKey::read(file).map(Some).map_err(|error| refused("secrets.key_file", error)),
+            (None, None) => Ok(None),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -236,6 +264,7 @@ impl Config {
                 return refused(format!("storage.allowed_locations: {error}"));
             }
         }
+        self.secrets.read()?;
         Ok(self)
     }
 

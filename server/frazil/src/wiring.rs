@@ -47,11 +47,12 @@ impl Clock for Machine {
 /// The whole catalog over the configured database, with the warehouse `default` where there is none at all.
 pub async fn open(config: &Config) -> Result<Wired, Error> {
     let (clock, running) = (Arc::new(Machine) as Arc<dyn Clock>, TaskTracker::new());
-    let catalog = Catalog::new(open_store(config, config.database.migrate).await?, options(config), running.clone());
+    let store = open_store(config, config.database.migrate).await?;
+    let catalog = Catalog::new(store, options(config)?, running.clone());
     let home = default_warehouse(&config.storage, clock.as_ref())?;
-    let (name, allowed) = (home.name.clone(), home.place.allowed.clone());
-    catalog.warehouses.create_first(home, clock.now_ms()).await?;
-    allow(&catalog, &name, &allowed).await?;
+    catalog.warehouses.create_first(&home, clock.now_ms()).await?;
+    // What the setting says holds from now on.
+    catalog.warehouses.allow(&home).await?;
     Ok(Wired { catalog, clock, running })
 }
 
@@ -82,24 +83,20 @@ fn sqlite_path(url: &DatabaseUrl) -> PathBuf {
     PathBuf::from(path.strip_prefix("//").unwrap_or(path))
 }
 
-fn options(config: &Config) -> CatalogOptions {
-    CatalogOptions {
-        files: FilesOptions { max_concurrent_operations: config.storage.concurrent_operations },
+fn options(config: &Config) -> Result<CatalogOptions, ConfigError> {
+    Ok(CatalogOptions {
+        files: FilesOptions {
+            max_concurrent_operations: config.storage.concurrent_operations,
+            ..FilesOptions::default()
+        },
         cache_bytes: config.limits.metadata_cache_bytes,
         commits: CommitOptions { metadata_delete_grace_ms: config.commit.metadata_delete_grace_ms },
-    }
+        secrets_key: config.secrets.read()?,
+    })
 }
 
 fn unknown_scheme(scheme: &str) -> Error {
     ConfigError::Refused(format!("database.url begins with '{scheme}:': write sqlite:PATH or postgres://…")).into()
-}
-
-/// What `allowed_locations` says holds from now on. A warehouse of another name is not ours to change.
-async fn allow(catalog: &Catalog, name: &WarehouseName, allowed: &[Location]) -> Result<(), Error> {
-    match catalog.warehouses.allow(name, allowed).await {
-        Err(error) if error.kind() == catalog::error::Kind::NoSuchWarehouse => Ok(()),
-        done => Ok(done?),
-    }
 }
 
 /// The warehouse of a first start: files below the data folder.
@@ -107,9 +104,6 @@ fn default_warehouse(config: &StorageConfig, clock: &dyn Clock) -> Result<Wareho
     let root = std::path::absolute(&config.data_dir)?.join("warehouse");
     let root = Location::parse(&format!("file://{}", root.display()))?;
     let allowed = config.allowed_locations.iter().map(|place| Location::parse(place)).collect::<Result<_, _>>()?;
-    Ok(Warehouse {
-        id: WarehouseId(clock.new_id()),
-        name: WarehouseName::parse("default")?,
-        place: Place { root, allowed, storage: Storage::default() },
-    })
+    let place = Place { root, allowed, storage: Storage::default() };
+    Ok(Warehouse::new(WarehouseId(clock.new_id()), WarehouseName::parse("default")?, place))
 }

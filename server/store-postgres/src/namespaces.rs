@@ -80,6 +80,7 @@ impl NamespaceStore for PostgresStore {
                 Some("namespace_name") => Ok(NamespaceCreated::AlreadyExists),
                 // The parent was dropped between our look and our insert.
                 Some("namespace_parent") => Ok(NamespaceCreated::ParentMissing),
+                Some("namespace_warehouse_id_fkey") => Ok(NamespaceCreated::WarehouseMissing),
                 Some(idempotency::KEY_ONCE) => Ok(NamespaceCreated::KeyTaken),
                 _ => Err(committing(error)),
             },

@@ -18,16 +18,20 @@ use crate::{PostgresStore, give_back};
 impl PurgeStore for PostgresStore {
     async fn claim_purge(&self, now_ms: i64, lease_until_ms: i64) -> Result<Option<PurgeJob>, StoreError> {
         let mut conn = self.acquire().await?;
-        // A row that another process is just claiming is passed over, not waited for.
+        // A row that another process is just claiming is passed over, not waited for. Where the warehouse was deleted,
+        // the row says where it lay and how it was reached.
         let claimed = sqlx::query!(
-            "UPDATE purge SET lease_until_ms = $2
-               FROM warehouse
-              WHERE purge.id = (SELECT id FROM purge
+            r#"WITH claimed AS (
+                   UPDATE purge SET lease_until_ms = $2
+                    WHERE id = (SELECT id FROM purge
                                  WHERE not_before_ms <= $1 AND (lease_until_ms IS NULL OR lease_until_ms <= $1)
                                  ORDER BY not_before_ms, id LIMIT 1 FOR UPDATE SKIP LOCKED)
-                AND warehouse.id = purge.warehouse_id
-             RETURNING purge.id, purge.warehouse_id, purge.target, purge.not_before_ms, purge.failures,
-                       warehouse.root, warehouse.allowed, warehouse.storage",
+                   RETURNING id, warehouse_id, target, not_before_ms, failures, root, allowed, storage
+               )
+               SELECT c.id, c.warehouse_id, c.target, c.not_before_ms, c.failures,
+                      coalesce(c.root, w.root) AS "root!", coalesce(c.allowed, w.allowed) AS "allowed!",
+                      coalesce(c.storage, w.storage) AS "storage!"
+                 FROM claimed c LEFT JOIN warehouse w ON w.id = c.warehouse_id"#,
             now_ms,
             lease_until_ms
         )

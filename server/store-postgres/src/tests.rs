@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use catalog::commits::store::{CommitStore, Resolution, Swap, SwapOutcome};
 use catalog::ident::AttemptId;
-use catalog::store::StoreError;
+use catalog::store::{Page, StoreError};
 use catalog::tabulars::Pointer;
 use catalog::testing::world::{AT_MS, World, create_at, replace};
-use catalog::warehouses::WarehouseStore;
+use catalog::warehouses::store::WarehouseStore;
 use sqlx::{ConnectOptions, Executor};
 use uuid::Uuid;
 
@@ -173,7 +173,7 @@ async fn replicas_that_start_on_an_empty_database_all_come_up(pool: PgPool) {
     for store in [started.0, started.1, started.2, started.3] {
         let store = store.unwrap();
         store.ping().await.unwrap();
-        assert!(store.warehouses(1).await.unwrap().is_empty());
+        assert!(store.warehouses(&Page::ALL).await.unwrap().is_empty());
         store.pool.close().await;
     }
 }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::columns::{from_json, json, limit, parts};
 use crate::error::{aborted, beginning, in_doubt, in_transaction};
-use crate::{BEGIN, SqliteStore, give_back, idempotency};
+use crate::{BEGIN, SqliteStore, give_back, idempotency, warehouses};
 
 #[async_trait]
 impl NamespaceStore for SqliteStore {
@@ -135,6 +135,9 @@ async fn create(
     };
     if id_of(&mut tx, new.warehouse, &new.ident).await?.is_some() {
         return Ok(NamespaceCreated::AlreadyExists);
+    }
+    if !warehouses::exists(&mut tx, new.warehouse).await? {
+        return Ok(NamespaceCreated::WarehouseMissing);
     }
     if let Some(receipt) = receipt
         && idempotency::insert(&mut tx, receipt).await? == Kept::KeyTaken

@@ -55,10 +55,12 @@ impl PurgeStore for SqliteStore {
 
 async fn claim(conn: &mut SqliteConnection, now_ms: i64, lease_until_ms: i64) -> Result<Option<PurgeJob>, StoreError> {
     let mut tx = conn.begin_with(BEGIN).await.map_err(beginning)?;
+    // Where the warehouse was deleted, the row says where it lay and how it was reached.
     let due = sqlx::query!(
         r#"SELECT p.id AS "id: Uuid", p.warehouse_id AS "warehouse_id: Uuid", p.target, p.not_before_ms, p.failures,
-                  w.root, w.allowed, w.storage
-             FROM purge p JOIN warehouse w ON w.id = p.warehouse_id
+                  coalesce(p.root, w.root) AS "root!", coalesce(p.allowed, w.allowed) AS "allowed!",
+                  coalesce(p.storage, w.storage) AS "storage!"
+             FROM purge p LEFT JOIN warehouse w ON w.id = p.warehouse_id
             WHERE p.not_before_ms <= $1 AND (p.lease_until_ms IS NULL OR p.lease_until_ms <= $1)
             ORDER BY p.not_before_ms, p.id LIMIT 1"#,
         now_ms

@@ -1,16 +1,21 @@
 //! Warehouses in table `warehouse`.
 
 use async_trait::async_trait;
+use catalog::commits::overlap::Overlap;
 use catalog::files::Place;
 use catalog::ident::{WarehouseId, WarehouseName};
 use catalog::location::Location;
-use catalog::store::StoreError;
-use catalog::warehouses::{Warehouse, WarehouseCreated, WarehouseStore};
+use catalog::store::{Page, StoreError};
+use catalog::warehouses::Warehouse;
+use catalog::warehouses::store::{
+    WarehouseContent, WarehouseCreated, WarehouseDeleted, WarehouseStore, WarehouseUpdated,
+};
+use sqlx::{Connection, SqliteConnection};
 use uuid::Uuid;
 
-use crate::columns::{from_json, json, location};
-use crate::error::{aborted, in_transaction};
-use crate::{SqliteStore, give_back};
+use crate::columns::{from_json, json, limit, location};
+use crate::error::{aborted, beginning, in_doubt, in_transaction};
+use crate::{BEGIN, SqliteStore, give_back};
 
 struct Row {
     id: Uuid,
@@ -18,6 +23,9 @@ struct Row {
     root: String,
     allowed: String,
     storage: String,
+    defaults: String,
+    overrides: String,
+    version: i64,
 }
 
 #[async_trait]
@@ -25,7 +33,8 @@ impl WarehouseStore for SqliteStore {
     async fn warehouse(&self, name: &WarehouseName) -> Result<Option<Warehouse>, StoreError> {
         let row = sqlx::query_as!(
             Row,
-            r#"SELECT id AS "id: Uuid", name, root, allowed, storage FROM warehouse WHERE name = $1"#,
+            r#"SELECT id AS "id: Uuid", name, root, allowed, storage, defaults, overrides, version
+                 FROM warehouse WHERE name = $1"#,
             name.as_str()
         )
         .fetch_optional(&self.readers)
@@ -34,10 +43,14 @@ impl WarehouseStore for SqliteStore {
         row.map(Warehouse::try_from).transpose()
     }
 
-    async fn warehouses(&self, limit: u32) -> Result<Vec<Warehouse>, StoreError> {
+    async fn warehouses(&self, page: &Page) -> Result<Vec<Warehouse>, StoreError> {
+        // No name is empty, so all come after ''.
+        let (after, limit) = (page.after.as_deref().unwrap_or_default(), limit(page));
         let rows = sqlx::query_as!(
             Row,
-            r#"SELECT id AS "id: Uuid", name, root, allowed, storage FROM warehouse ORDER BY name LIMIT $1"#,
+            r#"SELECT id AS "id: Uuid", name, root, allowed, storage, defaults, overrides, version
+                 FROM warehouse WHERE name > $1 ORDER BY name LIMIT $2"#,
+            after,
             limit
         )
         .fetch_all(&self.readers)
@@ -48,43 +61,185 @@ impl WarehouseStore for SqliteStore {
 
     async fn create_warehouse(&self, warehouse: &Warehouse, at_ms: i64) -> Result<WarehouseCreated, StoreError> {
         let mut conn = self.writer().await?;
-        // The key of the name decides between racing creators.
-        let inserted = sqlx::query!(
-            "INSERT INTO warehouse (id, name, root, allowed, storage, created_at_ms)
-             VALUES ($1, $2, $3, $4, $5, $6)
-             ON CONFLICT (name) DO NOTHING",
-            warehouse.id.0,
-            warehouse.name.as_str(),
-            warehouse.place.root.as_str(),
-            further_places(&warehouse.place),
-            json(&warehouse.place.storage),
-            at_ms
-        )
-        .execute(&mut *conn)
-        .await
-        .map_err(in_transaction);
-        match give_back(conn, inserted)?.rows_affected() {
-            0 => Ok(WarehouseCreated::NameTaken),
-            _ => Ok(WarehouseCreated::Created),
-        }
+        let created = create(&mut conn, warehouse, at_ms).await;
+        give_back(conn, created)
     }
 
-    async fn update_place(&self, id: WarehouseId, place: &Place) -> Result<(), StoreError> {
+    async fn update_warehouse(&self, warehouse: &Warehouse) -> Result<WarehouseUpdated, StoreError> {
         let mut conn = self.writer().await?;
+        let (allowed, storage) = (further_places(&warehouse.place), json(&warehouse.place.storage));
+        let (defaults, overrides) = (json(&warehouse.defaults), json(&warehouse.overrides));
         let updated = sqlx::query!(
-            "UPDATE warehouse SET allowed = $2, storage = $3 WHERE id = $1",
-            id.0,
-            further_places(place),
-            json(&place.storage)
+            "UPDATE warehouse SET allowed = $3, storage = $4, defaults = $5, overrides = $6, version = version + 1
+              WHERE id = $1 AND version = $2",
+            warehouse.id.0,
+            warehouse.version,
+            allowed,
+            storage,
+            defaults,
+            overrides
         )
         .execute(&mut *conn)
         .await
         .map_err(in_transaction);
         match give_back(conn, updated)?.rows_affected() {
-            1 => Ok(()),
-            _ => Err(aborted(format!("there is no warehouse with id {id}"))),
+            0 => Ok(WarehouseUpdated::Changed),
+            _ => Ok(WarehouseUpdated::Updated),
         }
     }
+
+    async fn delete_warehouse(&self, id: WarehouseId) -> Result<WarehouseDeleted, StoreError> {
+        let mut conn = self.writer().await?;
+        let deleted = delete(&mut conn, id).await;
+        give_back(conn, deleted)
+    }
+}
+
+async fn create(
+    conn: &mut SqliteConnection,
+    warehouse: &Warehouse,
+    at_ms: i64,
+) -> Result<WarehouseCreated, StoreError> {
+    let mut tx = conn.begin_with(BEGIN).await.map_err(beginning)?;
+    let root = Overlap::of(&warehouse.place.root);
+    if is_taken(&mut tx, &warehouse.name).await? {
+        return Ok(WarehouseCreated::NameTaken);
+    }
+    if let Some(owner) = owner_of_root(&mut tx, &root).await? {
+        return Ok(WarehouseCreated::RootTaken { by: WarehouseName::parse(&owner).map_err(aborted)? });
+    }
+    insert(&mut tx, warehouse, &root, at_ms).await?;
+    inherit_purges(&mut tx, warehouse.id, &root).await?;
+    tx.commit().await.map_err(in_doubt)?;
+    Ok(WarehouseCreated::Created)
+}
+
+/// Read within the caller's transaction.
+pub(crate) async fn exists(conn: &mut SqliteConnection, id: WarehouseId) -> Result<bool, StoreError> {
+    sqlx::query_scalar!(r#"SELECT EXISTS (SELECT 1 FROM warehouse WHERE id = $1) AS "there!: bool""#, id.0)
+        .fetch_one(conn)
+        .await
+        .map_err(in_transaction)
+}
+
+async fn is_taken(conn: &mut SqliteConnection, name: &WarehouseName) -> Result<bool, StoreError> {
+    let name = name.as_str();
+    sqlx::query_scalar!(r#"SELECT EXISTS (SELECT 1 FROM warehouse WHERE name = $1) AS "taken!: bool""#, name)
+        .fetch_one(conn)
+        .await
+        .map_err(in_transaction)
+}
+
+async fn insert(
+    conn: &mut SqliteConnection,
+    warehouse: &Warehouse,
+    root: &Overlap,
+    at_ms: i64,
+) -> Result<(), StoreError> {
+    let (allowed, storage) = (further_places(&warehouse.place), json(&warehouse.place.storage));
+    let (defaults, overrides) = (json(&warehouse.defaults), json(&warehouse.overrides));
+    sqlx::query!(
+        "INSERT INTO warehouse (id, name, root, canonical_root, allowed, storage, defaults, overrides, version, created_at_ms)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        warehouse.id.0,
+        warehouse.name.as_str(),
+        warehouse.place.root.as_str(),
+        root.canonical,
+        allowed,
+        storage,
+        defaults,
+        overrides,
+        warehouse.version,
+        at_ms
+    )
+    .execute(conn)
+    .await
+    .map(|_| ())
+    .map_err(in_transaction)
+}
+
+/// The name of a warehouse whose root overlaps.
+async fn owner_of_root(conn: &mut SqliteConnection, root: &Overlap) -> Result<Option<String>, StoreError> {
+    let at_or_above = json(&root.at_or_above);
+    sqlx::query_scalar!(
+        r#"SELECT name AS "name!" FROM warehouse
+            WHERE canonical_root IN (SELECT value FROM json_each($1))
+               OR (canonical_root >= $2 AND canonical_root < $3)
+            ORDER BY name LIMIT 1"#,
+        at_or_above,
+        root.below_from,
+        root.below_until
+    )
+    .fetch_optional(conn)
+    .await
+    .map_err(in_transaction)
+}
+
+/// What a deleted warehouse left to purge is the business of the one that follows it.
+async fn inherit_purges(conn: &mut SqliteConnection, heir: WarehouseId, root: &Overlap) -> Result<(), StoreError> {
+    let at_or_above = json(&root.at_or_above);
+    sqlx::query!(
+        "UPDATE purge SET warehouse_id = $1
+          WHERE canonical_root IN (SELECT value FROM json_each($2))
+             OR (canonical_root >= $3 AND canonical_root < $4)",
+        heir.0,
+        at_or_above,
+        root.below_from,
+        root.below_until
+    )
+    .execute(conn)
+    .await
+    .map(|_| ())
+    .map_err(in_transaction)
+}
+
+async fn delete(conn: &mut SqliteConnection, id: WarehouseId) -> Result<WarehouseDeleted, StoreError> {
+    let mut tx = conn.begin_with(BEGIN).await.map_err(beginning)?;
+    let content = content(&mut tx, id).await?;
+    if content.namespaces > 0 {
+        return Ok(WarehouseDeleted::NotEmpty(content));
+    }
+    leave_purges(&mut tx, id).await?;
+    // Nobody can name the warehouse any more, nor what landed in it.
+    sqlx::query!("DELETE FROM lineage WHERE warehouse_id = $1", id.0)
+        .execute(&mut *tx)
+        .await
+        .map_err(in_transaction)?;
+    let deleted =
+        sqlx::query!("DELETE FROM warehouse WHERE id = $1", id.0).execute(&mut *tx).await.map_err(in_transaction)?;
+    if deleted.rows_affected() == 0 {
+        return Ok(WarehouseDeleted::Missing);
+    }
+    tx.commit().await.map_err(in_doubt)?;
+    Ok(WarehouseDeleted::Deleted)
+}
+
+/// The purges that go on get what they need to know of the warehouse. Those of a deleted warehouse before this one have
+/// it.
+async fn leave_purges(conn: &mut SqliteConnection, id: WarehouseId) -> Result<(), StoreError> {
+    sqlx::query!(
+        "UPDATE purge SET (root, canonical_root, allowed, storage) =
+                          (SELECT w.root, w.canonical_root, w.allowed, w.storage FROM warehouse w WHERE w.id = $1)
+          WHERE warehouse_id = $1 AND root IS NULL",
+        id.0
+    )
+    .execute(conn)
+    .await
+    .map(|_| ())
+    .map_err(in_transaction)
+}
+
+async fn content(conn: &mut SqliteConnection, id: WarehouseId) -> Result<WarehouseContent, StoreError> {
+    sqlx::query_as!(
+        WarehouseContent,
+        r#"SELECT (SELECT count(*) FROM namespace WHERE warehouse_id = $1) AS "namespaces!: i64",
+                  (SELECT count(*) FROM tabular WHERE warehouse_id = $1 AND kind = 'table') AS "tables!: i64",
+                  (SELECT count(*) FROM tabular WHERE warehouse_id = $1 AND kind = 'view') AS "views!: i64""#,
+        id.0
+    )
+    .fetch_one(conn)
+    .await
+    .map_err(in_transaction)
 }
 
 /// As column `allowed`.
@@ -110,6 +265,9 @@ impl TryFrom<Row> for Warehouse {
             id: WarehouseId(row.id),
             name: WarehouseName::parse(&row.name).map_err(aborted)?,
             place: place(&row.root, &row.allowed, &row.storage)?,
+            defaults: from_json(&row.defaults)?,
+            overrides: from_json(&row.overrides)?,
+            version: row.version,
         })
     }
 }

@@ -1,14 +1,22 @@
 """The catalog through PyIceberg, and a table to work on."""
 
+import pyiceberg
+import pyiceberg_client
 import pytest
-from pyiceberg.catalog import load_catalog
 from readings import BY_DAY, SCHEMA
-from rest import WAREHOUSE
 
 
 @pytest.fixture(scope="session")
-def catalog(uri):
-    return load_catalog("frazil", type="rest", uri=uri, warehouse=WAREHOUSE)
+def catalog(uri, warehouse, report):
+    catalog = pyiceberg_client.catalog(uri, warehouse)
+    report.engine("PyIceberg", pyiceberg.__version__)
+
+    def count(answer, **_):
+        if answer.ok:
+            report.ran(warehouse)
+
+    catalog._session.hooks["response"].append(count)
+    return catalog
 
 
 @pytest.fixture

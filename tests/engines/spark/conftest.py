@@ -4,29 +4,23 @@ import os
 
 import pytest
 from pyspark.sql import SparkSession
-from rest import WAREHOUSE
 
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
 @pytest.fixture(scope="session")
-def spark(uri, tmp_path_factory):
-    jar = os.environ["ICEBERG_SPARK_RUNTIME"]
-    catalog = "spark.sql.catalog.frazil"
+def spark(uri, warehouse, tmp_path_factory):
     settings = {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "1g",
-        "spark.jars": jar,
+        "spark.jars": os.environ["ICEBERG_SPARK_JARS"],
         "spark.sql.extensions": EXTENSIONS,
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("spark")),
         "spark.ui.enabled": "false",
-        catalog: "org.apache.iceberg.spark.SparkCatalog",
-        f"{catalog}.type": "rest",
-        f"{catalog}.uri": uri,
-        f"{catalog}.warehouse": WAREHOUSE,
+        **{f"spark.sql.catalog.frazil{key}": value for key, value in catalog_settings(uri, warehouse).items()},
     }
     builder = SparkSession.builder.master("local[2]")
     for key, value in settings.items():
@@ -37,10 +31,30 @@ def spark(uri, tmp_path_factory):
     session.stop()
 
 
+def catalog_settings(uri, warehouse):
+    """Where the store is, the catalog tells its clients; who may enter it, they bring themselves."""
+    settings = {
+        "": "org.apache.iceberg.spark.SparkCatalog",
+        ".type": "rest",
+        ".uri": uri,
+        ".warehouse": warehouse.name,
+    }
+    if s3 := warehouse.s3:
+        settings |= {".s3.access-key-id": s3.access_key_id, ".s3.secret-access-key": s3.secret_access_key}
+    return settings
+
+
 @pytest.fixture
-def sql(spark):
+def sql(spark, warehouse, report):
     """Runs a statement and returns its rows as tuples."""
-    return lambda statement: [tuple(row) for row in spark.sql(statement).collect()]
+    report.engine("Spark", spark.version)
+
+    def run(statement):
+        rows = [tuple(row) for row in spark.sql(statement).collect()]
+        report.ran(warehouse)
+        return rows
+
+    return run
 
 
 @pytest.fixture

@@ -35,13 +35,24 @@ pub fn check(base: &TableMetadata, request: &CommitRequest) -> Result<()> {
             TableUpdate::SetSnapshotRef { ref_name, target } if target.is_branch() => {
                 let head = heads.insert(ref_name, Some(target.snapshot_id)).flatten();
                 if let (Some(snapshot), Some(head)) = (added.get(&target.snapshot_id), head) {
-                    continues(snapshot, head, ref_name, asserts(&request.requirements, ref_name))?;
+                    let first = first_of_chain(snapshot, head, &added);
+                    continues(first, head, ref_name, asserts(&request.requirements, ref_name))?;
                 }
             }
             _ => {}
         }
     }
     Ok(())
+}
+
+/// A request may put several snapshots on a branch with one move (DuckDB does): the first of them continues the head.
+fn first_of_chain<'a>(last: &'a Snapshot, head: i64, added: &HashMap<i64, &'a Snapshot>) -> &'a Snapshot {
+    let parent = |snapshot: &&'a Snapshot| {
+        let parent = snapshot.parent_id().filter(|parent| *parent != head)?;
+        added.get(&parent).copied()
+    };
+    // No parent names what was added after it, so a chain has at most as many links as snapshots were added.
+    std::iter::successors(Some(last), parent).take(added.len()).last().unwrap_or(last)
 }
 
 /// With an assertion the parent must be the head. Without one, only an append that forgets its parent is refused.
@@ -131,6 +142,15 @@ mod tests {
         let (third, fourth) = (add(3, Some(2), "delete"), add(4, Some(3), "append"));
         assert!(accepts(2, true, &[third.clone(), put(3, "main"), fourth, put(4, "main")]));
         assert!(!accepts(2, true, &[third, put(3, "main"), add(4, Some(2), "append"), put(4, "main")]));
+    }
+
+    #[test]
+    fn several_snapshots_may_come_with_one_move_of_the_branch() {
+        let (third, fourth) = (add(3, Some(2), "delete"), add(4, Some(3), "append"));
+        assert!(accepts(2, true, &[third, fourth.clone(), put(4, "main")]));
+        assert!(!accepts(2, true, &[add(3, Some(1), "delete"), fourth.clone(), put(4, "main")]));
+        assert!(!accepts(2, true, &[add(3, None, "overwrite"), fourth.clone(), put(4, "main")]));
+        assert!(!accepts(2, true, &[add(3, Some(4), "append"), fourth, put(4, "main")]), "a circle");
     }
 
     #[test]

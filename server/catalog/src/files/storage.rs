@@ -1,218 +1,314 @@
-//! How the store of a warehouse is reached, and the clients that reach it.
+//! How the store of a warehouse is reached: the settings as they are stored, and what clients are told of them.
 
-use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
+use std::collections::BTreeMap;
 
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, S3ConditionalPut};
-use object_store::local::LocalFileSystem;
-use object_store::{ClientOptions, ObjectStore, RetryConfig};
 use serde::{Deserialize, Serialize};
+use url::Url;
 
+use super::secret::{Secret, SecretsKey};
 use crate::error::{Error, Result};
-use crate::location::Location;
+use crate::location::{Location, StoreKind};
 
-/// For one try of one request, its body included.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// After so many failed tries, or so long after the first, no other try is begun.
-const MAX_RETRIES: usize = 3;
-const RETRY_TIMEOUT: Duration = Duration::from_secs(15);
+/// What S3-compatible stores call their only region.
+pub(super) const REGION_OF_ENDPOINTS: &str = "us-east-1";
 
-/// The settings of a warehouse's store. Local files need none; those of S3 that are not given come from the environment
-/// (the `AWS_…` variables, a web identity, or the machine's role).
+/// The settings of a warehouse's store. Credentials that are not given come from the environment of the server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", default)]
-pub struct Storage {
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Storage {
+    /// The local file system, which needs no settings.
+    #[default]
+    File,
+    S3(S3Storage),
+    Gcs(GcsStorage),
+    Adls(AdlsStorage),
+}
+
+/// S3, or a store that speaks its language.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct S3Storage {
     /// URL of an S3-compatible store; without it, that of AWS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
+    /// Without it and without an endpoint, AWS is asked for the region of the bucket.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
     /// The bucket is part of the path (`endpoint/bucket/key`) and not of the host name.
     pub path_style: bool,
-    /// Lets the endpoint be `http://`.
-    pub allow_http: bool,
     /// Given together with the secret, or not at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access_key_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_access_key: Option<Secret>,
+    /// Of temporary keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_token: Option<Secret>,
 }
 
-/// A text that is never printed. It is serialized as it is, for only the catalog's own database is written that way.
-#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Secret(String);
-
-impl Secret {
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// The text itself, for the one who must send it.
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
+/// Google Cloud Storage.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct GcsStorage {
+    /// URL of an emulator; without it, that of Google.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// Only told to clients.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<String>,
+    /// The JSON of a service account's key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_account_key: Option<Secret>,
+    /// Requests carry no credentials, as emulators take them.
+    #[serde(skip_serializing_if = "is_false")]
+    pub anonymous: bool,
 }
 
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[secret]")
-    }
+/// Azure Data Lake Storage and Blob Storage. Container and account are in the location.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct AdlsStorage {
+    /// URL of an emulator with the account in its path; without it, that of the location's host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account_key: Option<Secret>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sas_token: Option<Secret>,
+    /// Of a service principal, with `client-id`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant_id: Option<String>,
+    /// Without a secret: of a workload identity or a managed identity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_secret: Option<Secret>,
 }
 
-/// What one client serves: the local file system, or one bucket with one set of settings.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum StoreKey {
-    Local,
-    S3 { bucket: String, storage: Storage },
-}
-
-impl StoreKey {
-    pub(super) fn of(location: &Location, storage: &Storage) -> Self {
-        match location.scheme() {
-            "file" => StoreKey::Local,
-            _ => StoreKey::S3 { bucket: location.bucket().to_owned(), storage: storage.clone() },
+impl Storage {
+    /// Everything from the environment, for the kind of store that the location lies in.
+    pub fn for_location(location: &Location) -> Self {
+        match location.kind() {
+            StoreKind::File => Storage::File,
+            StoreKind::S3 => Storage::S3(S3Storage::default()),
+            StoreKind::Gcs => Storage::Gcs(GcsStorage::default()),
+            StoreKind::Adls => Storage::Adls(AdlsStorage::default()),
         }
     }
 
-    pub(super) fn connect(&self) -> Result<Arc<dyn ObjectStore>> {
+    pub fn kind(&self) -> StoreKind {
         match self {
-            StoreKey::Local => Ok(Arc::new(LocalFileSystem::new().with_fsync(true))),
-            StoreKey::S3 { bucket, storage } => s3_client(bucket, storage),
+            Storage::File => StoreKind::File,
+            Storage::S3(_) => StoreKind::S3,
+            Storage::Gcs(_) => StoreKind::Gcs,
+            Storage::Adls(_) => StoreKind::Adls,
+        }
+    }
+
+    /// Whether these settings are for the kind of store that the location lies in.
+    pub fn fits(&self, location: &Location) -> bool {
+        self.kind() == location.kind()
+    }
+
+    /// Without what is secret; where a secret is kept (`env:`, `file:`) is none.
+    pub fn redacted(&self) -> Self {
+        let mut shown = self.clone();
+        for (_, secret) in shown.secrets() {
+            *secret = secret.take().filter(Secret::is_reference);
+        }
+        shown
+    }
+
+    /// What a client needs to reach the same store, by the names of Iceberg's own properties; never credentials.
+    /// What the server has from its environment is not told: clients may live elsewhere.
+    pub fn client_config(&self) -> BTreeMap<String, String> {
+        match self {
+            Storage::File => BTreeMap::new(),
+            Storage::S3(s3) => s3.client_config(),
+            Storage::Gcs(gcs) => gcs.client_config(),
+            Storage::Adls(_) => BTreeMap::new(),
+        }
+    }
+
+    /// Takes over the stored secrets that are left out here, where they go with the same name as before.
+    pub fn keep_secrets(&mut self, stored: &Storage) {
+        match (self, stored) {
+            (Storage::S3(new), Storage::S3(old)) => new.keep_secrets(old),
+            (Storage::Gcs(new), Storage::Gcs(old)) => new.keep_secrets(old),
+            (Storage::Adls(new), Storage::Adls(old)) => new.keep_secrets(old),
+            _ => {}
+        }
+    }
+
+    /// Refuses settings that contradict each other or are none, with a message that names the field.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Storage::File => Ok(()),
+            Storage::S3(s3) => s3.check(),
+            Storage::Gcs(gcs) => gcs.check(),
+            Storage::Adls(adls) => adls.check(),
+        }
+    }
+
+    pub(super) fn sealed(&self, key: Option<&SecretsKey>) -> Result<Self> {
+        self.with_secrets(|field, secret| secret.seal(field, key))
+    }
+
+    /// With every secret as [`Secret::reveal`] is to tell it. Blocks where one is in a file.
+    pub(super) fn opened(&self, key: Option<&SecretsKey>) -> Result<Self> {
+        self.with_secrets(|field, secret| secret.open(field, key))
+    }
+
+    pub(super) fn has_secret_in_file(&self) -> bool {
+        self.clone().secrets().iter().any(|(_, secret)| secret.as_ref().is_some_and(Secret::is_in_file))
+    }
+
+    fn with_secrets(&self, change: impl Fn(&str, &Secret) -> Result<Secret>) -> Result<Self> {
+        let mut changed = self.clone();
+        for (field, slot) in changed.secrets() {
+            if let Some(secret) = slot {
+                *secret = change(field, secret)?;
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Every field that can hold a secret, by its name.
+    fn secrets(&mut self) -> Vec<(&'static str, &mut Option<Secret>)> {
+        match self {
+            Storage::File => Vec::new(),
+            Storage::S3(s3) => {
+                vec![("secret-access-key", &mut s3.secret_access_key), ("session-token", &mut s3.session_token)]
+            }
+            Storage::Gcs(gcs) => vec![("service-account-key", &mut gcs.service_account_key)],
+            Storage::Adls(adls) => vec![
+                ("account-key", &mut adls.account_key),
+                ("sas-token", &mut adls.sas_token),
+                ("client-secret", &mut adls.client_secret),
+            ],
         }
     }
 }
 
-fn s3_client(bucket: &str, storage: &Storage) -> Result<Arc<dyn ObjectStore>> {
-    let client = s3_builder(bucket, storage)?.build().map_err(|error| {
-        Error::invalid(format!("the storage settings of bucket '{bucket}' cannot be used")).with_source(error)
-    })?;
-    Ok(Arc::new(client))
-}
-
-fn s3_builder(bucket: &str, storage: &Storage) -> Result<AmazonS3Builder> {
-    let options = ClientOptions::new()
-        .with_timeout(REQUEST_TIMEOUT)
-        .with_connect_timeout(CONNECT_TIMEOUT)
-        .with_allow_http(storage.allow_http);
-    let retry = RetryConfig { max_retries: MAX_RETRIES, retry_timeout: RETRY_TIMEOUT, ..RetryConfig::default() };
-    let mut builder = with_credentials(storage)?
-        .with_client_options(options)
-        .with_retry(retry)
-        .with_conditional_put(S3ConditionalPut::ETagMatch)
-        .with_virtual_hosted_style_request(!storage.path_style)
-        .with_bucket_name(bucket);
-    if let Some(region) = &storage.region {
-        builder = builder.with_region(region);
-    }
-    let environment = || builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
-    if let Some(endpoint) = storage.endpoint.clone().or_else(environment) {
-        builder = builder.with_endpoint(bucket_endpoint(&endpoint, bucket, storage.path_style)?);
-    }
-    Ok(builder)
-}
-
-/// Given keys stand alone: a session token of the environment would belong to other keys.
-fn with_credentials(storage: &Storage) -> Result<AmazonS3Builder> {
-    match (&storage.access_key_id, &storage.secret_access_key) {
-        (None, None) => Ok(AmazonS3Builder::from_env()),
-        (Some(id), Some(secret)) => {
-            Ok(AmazonS3Builder::new().with_access_key_id(id).with_secret_access_key(secret.reveal()))
+impl S3Storage {
+    fn check(&self) -> Result<()> {
+        check_endpoint(self.endpoint.as_deref())?;
+        check_name("region", self.region.as_deref())?;
+        let refused = |message| Err(Error::invalid(message));
+        match (&self.access_key_id, &self.secret_access_key, &self.session_token) {
+            (Some(_), None, _) => refused("storage has access-key-id without secret-access-key: give both or none"),
+            (None, Some(_), _) => refused("storage has secret-access-key without access-key-id: give both or none"),
+            (None, None, Some(_)) => refused("storage has session-token without the keys that it belongs to"),
+            _ => Ok(()),
         }
-        (Some(_), None) => {
-            Err(Error::invalid("storage has access-key-id without secret-access-key: give both or none"))
+    }
+
+    fn client_config(&self) -> BTreeMap<String, String> {
+        let mut config = BTreeMap::new();
+        let mut tell = |name: &str, value: &str| config.insert(name.to_owned(), value.to_owned());
+        if let Some(endpoint) = &self.endpoint {
+            tell("s3.endpoint", endpoint);
         }
-        (None, Some(_)) => {
-            Err(Error::invalid("storage has secret-access-key without access-key-id: give both or none"))
+        if self.path_style {
+            tell("s3.path-style-access", "true");
+        }
+        // Java's client begins nothing without a region, though such a store knows none.
+        let of_endpoint = self.endpoint.as_ref().map(|_| REGION_OF_ENDPOINTS);
+        if let Some(region) = self.region.as_deref().or(of_endpoint) {
+            tell("client.region", region);
+            tell("s3.region", region);
+        }
+        config
+    }
+
+    fn keep_secrets(&mut self, old: &Self) {
+        if self.access_key_id.is_some() && self.access_key_id == old.access_key_id && self.secret_access_key.is_none() {
+            self.secret_access_key.clone_from(&old.secret_access_key);
+            self.session_token = self.session_token.take().or_else(|| old.session_token.clone());
         }
     }
 }
 
-/// In the virtual-hosted style the bucket is the first part of the endpoint's host name.
-fn bucket_endpoint(endpoint: &str, bucket: &str, path_style: bool) -> Result<String> {
-    let refused = || Error::invalid(format!("storage endpoint '{endpoint}' is not a URL like 'https://host:port'"));
-    let mut url = url::Url::parse(endpoint).map_err(|error| refused().with_source(error))?;
-    let host = url.host_str().ok_or_else(refused)?;
-    if !path_style {
-        let host = format!("{bucket}.{host}");
-        url.set_host(Some(&host)).map_err(|error| refused().with_source(error))?;
+impl GcsStorage {
+    fn check(&self) -> Result<()> {
+        check_endpoint(self.endpoint.as_deref())?;
+        match (self.anonymous, &self.service_account_key) {
+            (true, Some(_)) => Err(Error::invalid("storage has service-account-key and is anonymous: choose one")),
+            _ => Ok(()),
+        }
     }
-    Ok(url.as_str().trim_end_matches('/').to_owned())
+
+    fn client_config(&self) -> BTreeMap<String, String> {
+        let anonymous = self.anonymous.then(|| "true".to_owned());
+        let told =
+            [("gcs.project-id", &self.project_id), ("gcs.service.host", &self.endpoint), ("gcs.no-auth", &anonymous)];
+        told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?))).collect()
+    }
+
+    /// A token is sent to the endpoint, so that a stored key goes with it.
+    fn keep_secrets(&mut self, old: &Self) {
+        if !self.anonymous && self.service_account_key.is_none() && self.endpoint == old.endpoint {
+            self.service_account_key.clone_from(&old.service_account_key);
+        }
+    }
+}
+
+impl AdlsStorage {
+    fn check(&self) -> Result<()> {
+        check_endpoint(self.endpoint.as_deref())?;
+        check_name("tenant-id", self.tenant_id.as_deref())?;
+        let ways = [self.account_key.is_some(), self.sas_token.is_some(), self.client_secret.is_some()];
+        if ways.iter().filter(|given| **given).count() > 1 {
+            return Err(Error::invalid("storage has several of account-key, sas-token and client-secret: give one"));
+        }
+        if self.client_secret.is_some() && (self.client_id.is_none() || self.tenant_id.is_none()) {
+            return Err(Error::invalid("storage has client-secret without client-id and tenant-id: give all three"));
+        }
+        Ok(())
+    }
+
+    /// A token is sent to the endpoint, so that a stored secret goes with it.
+    fn keep_secrets(&mut self, old: &Self) {
+        let none_given = self.account_key.is_none() && self.sas_token.is_none() && self.client_secret.is_none();
+        let same =
+            (&self.endpoint, &self.client_id, &self.tenant_id) == (&old.endpoint, &old.client_id, &old.tenant_id);
+        if none_given && same {
+            self.account_key.clone_from(&old.account_key);
+            self.sas_token.clone_from(&old.sas_token);
+            self.client_secret.clone_from(&old.client_secret);
+        }
+    }
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// `http` is allowed exactly where the endpoint says so.
+fn check_endpoint(endpoint: Option<&str>) -> Result<()> {
+    let Some(endpoint) = endpoint else {
+        return Ok(());
+    };
+    let refused = |why: &str| Err(Error::invalid(format!("storage endpoint {why}: write it like 'https://host:port'")));
+    match Url::parse(endpoint) {
+        // Not shown: it may hold what is meant by it.
+        Ok(url) if !url.username().is_empty() || url.password().is_some() => refused("holds credentials"),
+        Ok(url) if url.query().is_some() || url.fragment().is_some() => refused("has a query or a fragment"),
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(()),
+        _ => refused(&format!("'{endpoint}' is no URL of a server")),
+    }
+}
+
+/// A name that becomes a part of a host's name or of a path.
+fn check_name(field: &str, name: Option<&str>) -> Result<()> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
+    match name {
+        Some(name) if name.is_empty() || !name.chars().all(plain) => {
+            Err(Error::invalid(format!("storage {field} must consist of letters, digits, '-' and '.'")))
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn keys() -> Storage {
-        Storage {
-            endpoint: Some("http://127.0.0.1:9000/".to_owned()),
-            region: Some("eu-west-1".to_owned()),
-            path_style: true,
-            allow_http: true,
-            access_key_id: Some("id".to_owned()),
-            secret_access_key: Some(Secret::new("hush")),
-        }
-    }
-
-    #[test]
-    fn the_secret_is_never_printed() {
-        let printed = format!("{:?}", StoreKey::of(&Location::parse("s3://b/x").unwrap(), &keys()));
-        assert!(printed.contains("[secret]") && !printed.contains("hush"), "{printed}");
-    }
-
-    #[test]
-    fn settings_are_read_back_as_they_were_written() {
-        let text = serde_json::to_string(&keys()).unwrap();
-        assert!(text.contains("\"secret-access-key\":\"hush\""), "{text}");
-        assert_eq!(serde_json::from_str::<Storage>(&text).unwrap(), keys());
-        assert_eq!(serde_json::from_str::<Storage>("{}").unwrap(), Storage::default());
-        assert_eq!(serde_json::to_string(&Storage::default()).unwrap(), r#"{"path-style":false,"allow-http":false}"#);
-    }
-
-    #[test]
-    fn settings_reach_the_client() {
-        let builder = s3_builder("b", &keys()).unwrap();
-        for (key, value) in [
-            (AmazonS3ConfigKey::Endpoint, "http://127.0.0.1:9000"),
-            (AmazonS3ConfigKey::Region, "eu-west-1"),
-            (AmazonS3ConfigKey::AccessKeyId, "id"),
-            (AmazonS3ConfigKey::SecretAccessKey, "hush"),
-            (AmazonS3ConfigKey::VirtualHostedStyleRequest, "false"),
-            (AmazonS3ConfigKey::ConditionalPut, "etag"),
-            (AmazonS3ConfigKey::Bucket, "b"),
-        ] {
-            assert_eq!(builder.get_config_value(&key).as_deref(), Some(value), "{key:?}");
-        }
-        builder.build().unwrap();
-    }
-
-    #[test]
-    fn the_bucket_is_in_the_host_name_unless_it_is_in_the_path() {
-        for (endpoint, path_style, expected) in [
-            ("https://s3.example.org:9000/", false, "https://b.s3.example.org:9000"),
-            ("https://s3.example.org/base/", true, "https://s3.example.org/base"),
-        ] {
-            assert_eq!(bucket_endpoint(endpoint, "b", path_style).unwrap(), expected);
-        }
-        assert!(bucket_endpoint("s3.example.org", "b", true).is_err());
-    }
-
-    #[test]
-    fn half_a_key_is_refused() {
-        let half = Storage { secret_access_key: None, ..keys() };
-        assert!(s3_builder("b", &half).unwrap_err().message().contains("secret-access-key"));
-        let half = Storage { access_key_id: None, ..keys() };
-        assert!(s3_builder("b", &half).unwrap_err().message().contains("access-key-id"));
-    }
-
-    #[test]
-    fn aliases_of_one_bucket_share_a_client() {
-        let key = |text: &str| StoreKey::of(&Location::parse(text).unwrap(), &keys());
-        assert_eq!(key("s3://b/x"), key("s3a://b/y"));
-        assert_ne!(key("s3://b/x"), key("s3://c/x"));
-        assert_eq!(key("file:///x"), StoreKey::Local);
-    }
-}
+mod tests;

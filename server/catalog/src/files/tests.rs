@@ -21,7 +21,7 @@ fn warehouse() -> Warehouse {
     let folder = tempfile::tempdir().unwrap();
     let root = Location::parse(&format!("file:{}", folder.path().display())).unwrap();
     let place = Place { root, allowed: Vec::new(), storage: Storage::default() };
-    Warehouse { files: Arc::new(Files::new(FilesOptions::default())), place, folder }
+    Warehouse { files: Arc::new(Files::new(FilesOptions::default(), None)), place, folder }
 }
 
 impl Warehouse {
@@ -302,7 +302,7 @@ async fn a_probe_makes_the_root_and_tells_when_it_cannot() {
 #[tokio::test]
 async fn operations_beyond_the_bound_wait_for_their_turn() {
     let w = warehouse();
-    let files = Files::new(FilesOptions { max_concurrent_operations: 1 });
+    let files = Files::new(FilesOptions { max_concurrent_operations: 1, ..FilesOptions::default() }, None);
     let names: Vec<String> = (0..10).map(|i| w.location(&format!("{i}"))).collect();
     let writes = names.iter().map(|name| files.write_new(&w.place, name, Bytes::from_static(b"x")));
     futures::future::try_join_all(writes).await.unwrap();
@@ -312,14 +312,13 @@ async fn operations_beyond_the_bound_wait_for_their_turn() {
 /// Answers one request after the other with the given answers, and returns what was asked.
 async fn s3(answers: Vec<&'static str>) -> (Place, tokio::task::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let storage = Storage {
+    let storage = Storage::S3(S3Storage {
         endpoint: Some(format!("http://{}", listener.local_addr().unwrap())),
         path_style: true,
-        allow_http: true,
         access_key_id: Some("id".to_owned()),
         secret_access_key: Some(Secret::new("hush")),
-        ..Storage::default()
-    };
+        ..S3Storage::default()
+    });
     let place = Place { root: Location::parse("s3://bucket/w").unwrap(), allowed: Vec::new(), storage };
     let server = tokio::spawn(async move {
         let mut heads = Vec::new();
@@ -358,7 +357,7 @@ const DENIED: &str = "HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Len
 const MISSING: &str = "HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
 fn files() -> Files {
-    Files::new(FilesOptions::default())
+    Files::new(FilesOptions::default(), None)
 }
 
 #[tokio::test]

@@ -23,6 +23,8 @@ pub enum NamespaceCreated {
     Created,
     AlreadyExists,
     ParentMissing,
+    /// It was deleted a moment ago.
+    WarehouseMissing,
     /// The receipt's key was used meanwhile; nothing was done.
     KeyTaken,
 }

@@ -35,7 +35,7 @@ impl Tree {
         let folder = tempfile::tempdir().unwrap();
         let root = Location::parse(&format!("file:{}", folder.path().display())).unwrap();
         let place = Place { root, allowed: Vec::new(), storage: Storage::default() };
-        let tree = Self { folder, files: Files::new(FilesOptions::default()), place };
+        let tree = Self { folder, files: Files::new(FilesOptions::default(), None), place };
         for name in DATA_FILES.iter().chain(&STATISTICS).chain(&METADATA_FILES).chain(&OTHERS) {
             tree.put(name, b"x");
         }

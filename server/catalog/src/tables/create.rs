@@ -49,7 +49,7 @@ impl Tables {
                 metadata_location: None,
                 etag: None,
                 metadata: document.bytes,
-                config: BTreeMap::new(),
+                config: warehouse.table_config(),
             });
         }
         let ident = request.ident.clone();

@@ -125,15 +125,9 @@ impl<'a> World<'a> {
 }
 
 pub fn warehouse(name: &str) -> Checked<Warehouse> {
-    Ok(Warehouse {
-        id: WarehouseId(Uuid::now_v7()),
-        name: WarehouseName::parse(name)?,
-        place: Place {
-            root: Location::parse(&format!("file:///{name}"))?,
-            allowed: Vec::new(),
-            storage: Storage::default(),
-        },
-    })
+    let root = Location::parse(&format!("file:///{name}"))?;
+    let place = Place { root, allowed: Vec::new(), storage: Storage::default() };
+    Ok(Warehouse::new(WarehouseId(Uuid::now_v7()), WarehouseName::parse(name)?, place))
 }
 
 pub fn namespace(levels: &[&str]) -> Checked<NamespaceIdent> {

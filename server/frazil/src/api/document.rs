@@ -32,10 +32,15 @@ const WITH_BODY: [(&str, &str); 2] =
 const OF_CONTENT: [(&str, &str); 1] = [("415", "The body has a Content-Encoding other than gzip")];
 
 /// What a change may answer besides.
-const OF_CHANGES: [(&str, &str); 2] = [
-    ("409", "The change does not fit the state of the catalog; nothing was changed"),
-    ("422", "The Idempotency-Key was used for another request, or the request contradicts itself"),
-];
+const OF_CHANGES: [(&str, &str); 1] =
+    [("409", "The change does not fit the state of the catalog; nothing was changed")];
+
+/// What a change may answer besides that a client can name with a key.
+const OF_KEYS: [(&str, &str); 1] =
+    [("422", "The Idempotency-Key was used for another request, or the request contradicts itself")];
+
+/// Below this root changes take an `Idempotency-Key`.
+const KEYED: &str = "/v1/";
 
 /// One operation of a document.
 pub struct Listed<'a> {
@@ -76,7 +81,13 @@ pub fn yaml() -> String {
 /// The operations in the order of their paths.
 pub fn operations(document: &OpenApi) -> impl Iterator<Item = Listed<'_>> {
     document.paths.paths.iter().flat_map(|(path, item)| {
-        let methods = [("GET", &item.get), ("HEAD", &item.head), ("POST", &item.post), ("DELETE", &item.delete)];
+        let methods = [
+            ("GET", &item.get),
+            ("HEAD", &item.head),
+            ("POST", &item.post),
+            ("PUT", &item.put),
+            ("DELETE", &item.delete),
+        ];
         methods.into_iter().filter_map(move |(method, operation)| {
             operation.as_ref().map(|operation| Listed { method, path, operation })
         })
@@ -88,11 +99,12 @@ pub fn swagger_ui() -> SwaggerUi {
     SwaggerUi::new("/docs").config(Config::from("/openapi.yaml"))
 }
 
-fn slots(item: &mut PathItem) -> [(&'static str, Option<&mut Operation>); 4] {
+fn slots(item: &mut PathItem) -> [(&'static str, Option<&mut Operation>); 5] {
     [
         ("GET", item.get.as_mut()),
         ("HEAD", item.head.as_mut()),
         ("POST", item.post.as_mut()),
+        ("PUT", item.put.as_mut()),
         ("DELETE", item.delete.as_mut()),
     ]
 }
@@ -100,14 +112,18 @@ fn slots(item: &mut PathItem) -> [(&'static str, Option<&mut Operation>); 4] {
 fn complete(method: &str, path: &str, operation: &mut Operation) {
     operation.operation_id = operation.operation_id.take().map(|handler| camel_case(&handler));
     let mut parameters: Vec<Parameter> = path_parameters(path).collect();
-    let changes = matches!(method, "POST" | "DELETE");
-    if changes {
+    let changes = matches!(method, "POST" | "PUT" | "DELETE");
+    let keyed = changes && path.starts_with(KEYED);
+    if keyed {
         parameters.push(idempotency_key());
     }
     operation.parameters.get_or_insert_default().extend(parameters.into_iter().map(RefOr::T));
     let mut answers = ANYWHERE.to_vec();
     if changes {
         answers.extend(WITH_BODY.into_iter().chain(OF_CHANGES));
+    }
+    if keyed {
+        answers.extend(OF_KEYS);
     }
     if operation.request_body.is_some() {
         answers.extend(OF_CONTENT);
@@ -143,7 +159,7 @@ fn complete_response(method: &str, status: &str, response: &mut Response) {
 fn path_parameters(path: &str) -> impl Iterator<Item = Parameter> + use<'_> {
     path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}')).map(|name| {
         let about = match name {
-            "prefix" => "The name of the warehouse",
+            "prefix" | "warehouse" => "The name of the warehouse",
             "namespace" => "The levels of the namespace, each percent-encoded, with %1F between them",
             "table" => "The name of the table, percent-encoded",
             "view" => "The name of the view, percent-encoded",

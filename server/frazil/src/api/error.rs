@@ -107,6 +107,7 @@ impl ApiError {
             Problem::Catalog(Kind::NotFound) => (StatusCode::NOT_FOUND, "NotFoundException"),
             Problem::Catalog(Kind::AlreadyExists) => (StatusCode::CONFLICT, "AlreadyExistsException"),
             Problem::Catalog(Kind::NamespaceNotEmpty) => (StatusCode::CONFLICT, "NamespaceNotEmptyException"),
+            Problem::Catalog(Kind::WarehouseNotEmpty) => (StatusCode::CONFLICT, "WarehouseNotEmptyException"),
             Problem::Catalog(Kind::CommitFailed) => (StatusCode::CONFLICT, "CommitFailedException"),
             Problem::Catalog(Kind::Unprocessable) => (StatusCode::UNPROCESSABLE_ENTITY, "UnprocessableEntityException"),
             Problem::Catalog(Kind::Overloaded) => (StatusCode::TOO_MANY_REQUESTS, "TooManyRequestsException"),

@@ -7,6 +7,9 @@ use catalog::error::{Error, Result};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 
+/// Less alike than this is another word, from 0 to 1.
+const ALIKE: f64 = 0.7;
+
 /// The value in `text`, or a refusal that names the field.
 pub fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T> {
     serde_json::from_slice(text).map_err(|error| refusal(text, &error))
@@ -52,7 +55,17 @@ fn refusal(text: &[u8], error: &serde_json::Error) -> Error {
         path if path.is_empty() => "the body".to_owned(),
         path => format!("'{path}'"),
     };
-    Error::invalid(format!("the body is not what this operation takes, at {place}: {error}"))
+    let nearest = nearest(&error.to_string()).map_or_else(String::new, |name| format!("; the nearest one is '{name}'"));
+    Error::invalid(format!("the body is not what this operation takes, at {place}: {error}{nearest}"))
+}
+
+/// The known field that an unknown one is most like. The parser's message names them all, each between grave accents.
+fn nearest(message: &str) -> Option<String> {
+    let mut named = message.strip_prefix("unknown field `")?.split('`').step_by(2);
+    let unknown = named.next()?;
+    let alike = |known: &&str| strsim::jaro_winkler(known, unknown);
+    let nearest = named.max_by(|a, b| alike(a).total_cmp(&alike(b)))?;
+    (alike(&nearest) >= ALIKE).then(|| nearest.to_owned())
 }
 
 /// Where serde_json stopped, in bytes; its lines and columns count from one.
@@ -195,6 +208,26 @@ mod tests {
     fn a_missing_field_of_an_object_within_is_told_with_its_path() {
         let error = parse::<Holder>(br#"{"named": {"title": "a"}}"#).unwrap_err();
         assert!(error.message().contains("at 'named'"), "{error}");
+    }
+
+    #[test]
+    fn an_unknown_field_is_told_with_the_nearest_one() {
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+        #[expect(dead_code, reason = "only whether it can be read is asked")]
+        struct Strict {
+            allowed_locations: Option<String>,
+            defaults: Option<String>,
+        }
+        for (field, nearest) in
+            [("alowed-locations", Some("allowed-locations")), ("default", Some("defaults")), ("zzz", None)]
+        {
+            let error = parse::<Strict>(format!(r#"{{"{field}": "x"}}"#).as_bytes()).unwrap_err();
+            assert!(error.message().contains(&format!("at '{field}': unknown field `{field}`")), "{error}");
+            let told = nearest.map(|nearest| format!("; the nearest one is '{nearest}'"));
+            assert_eq!(error.message().contains("nearest"), told.is_some(), "{error}");
+            assert!(told.is_none_or(|told| error.message().ends_with(&told)), "{error}");
+        }
     }
 
     #[test]

@@ -42,6 +42,9 @@ pub struct AtFunction {
     pub name: String,
 }
 
+/// The name of a warehouse in the path, which may not exist.
+pub struct AtWarehouse(pub String);
+
 /// The namespace that `?parent=` names; `None` is the top.
 pub struct Parent(pub Option<NamespaceIdent>);
 
@@ -150,6 +153,14 @@ impl FromRequestParts<Api> for InWarehouse {
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
         Raw::of(parts).warehouse(api).await.map(Self)
+    }
+}
+
+impl FromRequestParts<Api> for AtWarehouse {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _api: &Api) -> Result<Self> {
+        Ok(Self(decode(Raw::of(parts).part("warehouse"), Reading::Uri)?))
     }
 }
 

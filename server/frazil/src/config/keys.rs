@@ -15,6 +15,12 @@ const ENV_PREFIX: &str = "FRAZIL_";
 /// Names the file with the settings, and is no setting itself.
 pub const CONFIG_FILE: &str = "FRAZIL_CONFIG";
 
+/// Names the server that `frazil warehouse` talks to, and is no setting itself.
+pub const SERVER: &str = "FRAZIL_SERVER";
+
+/// The setting that is a secret.
+const SECRET: &str = "secrets.key";
+
 /// Less alike than this is another word, from 0 to 1.
 const ALIKE: f64 = 0.7;
 
@@ -55,18 +61,30 @@ pub fn of_file(path: &Path) -> Result<figment::providers::Data<Toml>, ConfigErro
     Ok(Toml::string(&text))
 }
 
+fn is_setting(name: &str) -> bool {
+    name.starts_with(ENV_PREFIX) && name != CONFIG_FILE && name != SERVER
+}
+
 /// The settings among the variables. One that begins like a setting and is none is an error, not a silent default.
 pub fn of_env(env: impl IntoIterator<Item = (String, String)>) -> Result<Settings, ConfigError> {
     let known: BTreeMap<String, String> = all().into_iter().map(|key| (variable(&key), key)).collect();
     let mut settings = Settings::new();
-    for (name, value) in env.into_iter().filter(|(name, _)| name.starts_with(ENV_PREFIX) && name != CONFIG_FILE) {
+    for (name, value) in env.into_iter().filter(|(name, _)| is_setting(name)) {
         let Some(key) = known.get(&name) else {
             let names: Vec<String> = known.into_keys().collect();
             return Err(unknown("the environment".to_owned(), &name, &names));
         };
-        settings.insert(key.clone(), value.parse::<Value>().expect("any text is a value"));
+        settings.insert(key.clone(), value_of(key, &value));
     }
     Ok(settings)
+}
+
+/// The value of a setting that was given as text. Digits are no number where a secret is wanted.
+pub fn value_of(key: &str, text: &str) -> Value {
+    match key {
+        SECRET => Value::from(text),
+        _ => text.parse().expect("any text is a value"),
+    }
 }
 
 fn variable(key: &str) -> String {

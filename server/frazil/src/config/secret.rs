@@ -1,4 +1,4 @@
-//! A database URL, which may hold a password and never shows it.
+//! Settings that are secret, or may hold a secret, and never show it.
 
 use std::fmt;
 
@@ -64,6 +64,36 @@ impl fmt::Debug for DatabaseUrl {
 impl Serialize for DatabaseUrl {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.masked())
+    }
+}
+
+/// A setting that is shown as `***` wherever it is printed.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Hidden(String);
+
+impl Hidden {
+    /// The setting itself, for the one who uses it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Hidden {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl Serialize for Hidden {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("***")
     }
 }
 

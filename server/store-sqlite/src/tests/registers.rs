@@ -15,7 +15,8 @@ use catalog::purge::store::PurgeStore;
 use catalog::tables::{CreateTable, Loaded, RegisterTable};
 use catalog::testing::TestClock;
 use catalog::testing::world::namespace;
-use catalog::warehouses::{Warehouse, WarehouseStore};
+use catalog::warehouses::Warehouse;
+use catalog::warehouses::store::WarehouseStore;
 use catalog::{Catalog, CatalogOptions};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -37,14 +38,13 @@ impl Shop {
         let folder = scratch_folder().unwrap();
         let store = SqliteStore::open(&folder.path().join("frazil.db")).await.unwrap();
         let root = format!("file://{}/warehouse", folder.path().display());
-        let warehouse = Arc::new(Warehouse {
-            id: WarehouseId(Uuid::now_v7()),
-            name: WarehouseName::parse("w").unwrap(),
-            place: Place { root: Location::parse(&root).unwrap(), allowed: Vec::new(), storage: Storage::default() },
-        });
+        let place = Place { root: Location::parse(&root).unwrap(), allowed: Vec::new(), storage: Storage::default() };
+        let (id, name) = (WarehouseId(Uuid::now_v7()), WarehouseName::parse("w").unwrap());
+        let warehouse = Arc::new(Warehouse::new(id, name, place));
         store.create_warehouse(&warehouse, AT_MS).await.unwrap();
         let options = CatalogOptions {
             files: FilesOptions::default(),
+            secrets_key: None,
             cache_bytes: 1 << 20,
             commits: CommitOptions { metadata_delete_grace_ms: 0 },
         };

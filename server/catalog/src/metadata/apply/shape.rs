@@ -212,8 +212,10 @@ impl Draft {
         Ok(())
     }
 
+    /// A new table may name its current schema last, as DuckDB does: until then it is the one added last.
     fn current_columns(&self) -> Checked<&Columns> {
-        let current = self.table.schema(self.table.current_schema_id);
+        let chosen = self.table.schema(self.table.current_schema_id);
+        let current = chosen.or_else(|| self.table.schema(self.last_added_schema?));
         current.ok_or_else(|| Flaw::new("no current schema has been set"))?.columns()
     }
 }

@@ -30,8 +30,10 @@ pub async fn get_config(State(api): State<Api>, Query(query): Query<ConfigQuery>
         None | Some("") => api.catalog.warehouses.get_default().await?,
         Some(name) => api.catalog.warehouses.get(name).await?,
     };
+    let mut defaults = warehouse.client_defaults();
+    defaults.extend(commits::config_defaults(api.commit_deadline_ms()));
     Ok(Json(CatalogConfig {
-        defaults: commits::config_defaults(api.commit_deadline_ms()),
+        defaults,
         overrides: overrides(&api, &warehouse),
         endpoints: api.endpoints().to_vec(),
         idempotency_key_lifetime: format!("PT{}M", idempotency::LIFETIME.as_secs() / 60),
@@ -42,5 +44,7 @@ pub async fn get_config(State(api): State<Api>, Query(query): Query<ConfigQuery>
 fn overrides(api: &Api, warehouse: &Warehouse) -> BTreeMap<String, String> {
     let prefix = ("prefix".to_owned(), warehouse.name.to_string());
     let uri = api.public_url().map(|url| ("uri".to_owned(), url.to_owned()));
-    [prefix].into_iter().chain(uri).collect()
+    let mut overrides = warehouse.overrides.clone();
+    overrides.extend([prefix].into_iter().chain(uri));
+    overrides
 }

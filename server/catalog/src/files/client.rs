@@ -1,0 +1,256 @@
+//! The clients of object stores: one for each bucket and settings, with a bound of its own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, S3ConditionalPut};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder, split_sas};
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::local::LocalFileSystem;
+use object_store::{ClientOptions, ObjectStore, RetryConfig};
+use tokio::sync::Semaphore;
+use url::Url;
+
+use super::secret::{Secret, SecretsKey};
+use super::storage::{AdlsStorage, GcsStorage, S3Storage, Storage};
+use crate::error::{Error, Result};
+use crate::location::Location;
+
+/// For one try of one request, its body included.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// After so many failed tries, or so long after the first, no other try is begun.
+const MAX_RETRIES: usize = 3;
+const RETRY_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// What one client serves: the local file system, or one bucket with one set of settings as they are stored.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct StoreKey {
+    storage: Storage,
+    bucket: String,
+    /// The storage account and the rest of its host's name; empty in all stores but ADLS.
+    account: String,
+    account_suffix: String,
+}
+
+/// A store, and the turns that bound what it is asked at one time, so that one that hangs holds up nobody else.
+#[derive(Debug)]
+pub struct Client {
+    pub store: Arc<dyn ObjectStore>,
+    pub turns: Semaphore,
+}
+
+impl StoreKey {
+    /// Where the settings of the warehouse are for another kind of store, those of the environment serve.
+    pub fn of(location: &Location, storage: &Storage) -> Self {
+        let storage = if storage.fits(location) { storage.clone() } else { Storage::for_location(location) };
+        Self {
+            storage,
+            bucket: location.bucket().to_owned(),
+            account: location.account().to_owned(),
+            account_suffix: location.account_suffix().to_owned(),
+        }
+    }
+
+    /// Whether the client is to be made anew after a while, as a secret in a file may have changed.
+    pub fn ages(&self) -> bool {
+        self.storage.has_secret_in_file()
+    }
+
+    /// Opens the secrets and makes the client. Blocks for as long as that takes.
+    pub fn connect(&self, key: Option<&SecretsKey>) -> Result<Arc<dyn ObjectStore>> {
+        let storage = self.storage.opened(key)?;
+        storage.check()?;
+        let unusable = |error| {
+            let message = format!("the storage settings of '{}' cannot be used", self.bucket);
+            Error::invalid(message).with_source(error)
+        };
+        Ok(match &storage {
+            Storage::File => Arc::new(LocalFileSystem::new().with_fsync(true)),
+            Storage::S3(s3) => Arc::new(s3_builder(&self.bucket, s3)?.build().map_err(unusable)?),
+            Storage::Gcs(gcs) => Arc::new(gcs_builder(&self.bucket, gcs).build().map_err(unusable)?),
+            Storage::Adls(adls) => Arc::new(self.adls_builder(adls)?.build().map_err(unusable)?),
+        })
+    }
+
+    fn adls_builder(&self, adls: &AdlsStorage) -> Result<MicrosoftAzureBuilder> {
+        let given = [&adls.account_key, &adls.sas_token, &adls.client_secret].into_iter().any(Option::is_some);
+        let builder = if given { MicrosoftAzureBuilder::new() } else { MicrosoftAzureBuilder::from_env() };
+        let of_host = || format!("https://{}.blob.{}", self.account, self.account_suffix);
+        let endpoint = adls.endpoint.clone().unwrap_or_else(of_host);
+        let mut builder = builder
+            .with_client_options(client_options(Some(&endpoint)))
+            .with_retry(retry())
+            .with_use_emulator(false)
+            .with_account(&self.account)
+            .with_container_name(&self.bucket)
+            .with_endpoint(endpoint.trim_end_matches('/').to_owned());
+        if let Some(key) = &adls.account_key {
+            builder = builder.with_access_key(key.reveal());
+        }
+        if let Some(token) = &adls.sas_token {
+            let pairs = split_sas(token.reveal())
+                .map_err(|_| Error::invalid("storage sas-token is none: give what follows the '?' of a signed URL"))?;
+            builder = builder.with_sas_authorization(pairs);
+        }
+        let secret = adls.client_secret.as_ref().map(Secret::reveal);
+        for (key, value) in [
+            (AzureConfigKey::ClientId, adls.client_id.as_deref()),
+            (AzureConfigKey::AuthorityId, adls.tenant_id.as_deref()),
+            (AzureConfigKey::ClientSecret, secret),
+        ] {
+            if let Some(value) = value {
+                builder = builder.with_config(key, value);
+            }
+        }
+        Ok(builder)
+    }
+}
+
+fn client_options(endpoint: Option<&str>) -> ClientOptions {
+    ClientOptions::new()
+        .with_timeout(REQUEST_TIMEOUT)
+        .with_connect_timeout(CONNECT_TIMEOUT)
+        .with_allow_http(endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")))
+}
+
+fn retry() -> RetryConfig {
+    RetryConfig { max_retries: MAX_RETRIES, retry_timeout: RETRY_TIMEOUT, ..RetryConfig::default() }
+}
+
+fn s3_builder(bucket: &str, s3: &S3Storage) -> Result<AmazonS3Builder> {
+    let builder = with_credentials(s3);
+    let endpoint = s3.endpoint.clone().or_else(|| endpoint_of_environment(&builder));
+    // The certificates of AWS do not cover a bucket whose name has a dot.
+    let path_style = s3.path_style || endpoint.is_none() && bucket.contains('.');
+    let mut builder = builder
+        .with_client_options(client_options(endpoint.as_deref()))
+        .with_retry(retry())
+        .with_conditional_put(S3ConditionalPut::ETagMatch)
+        .with_virtual_hosted_style_request(!path_style)
+        .with_bucket_name(bucket);
+    if let Some(region) = &s3.region {
+        builder = builder.with_region(region);
+    }
+    if let Some(endpoint) = endpoint {
+        let endpoint = bucket_endpoint(&endpoint, bucket, path_style)?;
+        builder = builder.with_config(AmazonS3ConfigKey::S3Endpoint, endpoint);
+    }
+    Ok(builder)
+}
+
+/// Given keys stand alone: a session token of the environment would belong to other keys.
+fn with_credentials(s3: &S3Storage) -> AmazonS3Builder {
+    let (Some(id), Some(secret)) = (&s3.access_key_id, &s3.secret_access_key) else {
+        return AmazonS3Builder::from_env();
+    };
+    let builder = AmazonS3Builder::new().with_access_key_id(id).with_secret_access_key(secret.reveal());
+    match &s3.session_token {
+        Some(token) => builder.with_token(token.reveal()),
+        None => builder,
+    }
+}
+
+fn endpoint_of_environment(builder: &AmazonS3Builder) -> Option<String> {
+    [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint].iter().find_map(|key| builder.get_config_value(key))
+}
+
+/// In the virtual-hosted style the bucket is the first part of the endpoint's host name.
+fn bucket_endpoint(endpoint: &str, bucket: &str, path_style: bool) -> Result<String> {
+    let refused = || Error::invalid(format!("storage endpoint '{endpoint}' is not a URL like 'https://host:port'"));
+    let mut url = Url::parse(endpoint).map_err(|error| refused().with_source(error))?;
+    let host = url.host_str().ok_or_else(refused)?;
+    if !path_style {
+        let host = format!("{bucket}.{host}");
+        url.set_host(Some(&host)).map_err(|error| refused().with_source(error))?;
+    }
+    Ok(url.as_str().trim_end_matches('/').to_owned())
+}
+
+fn gcs_builder(bucket: &str, gcs: &GcsStorage) -> GoogleCloudStorageBuilder {
+    let given = gcs.service_account_key.is_some() || gcs.anonymous;
+    let builder = if given { GoogleCloudStorageBuilder::new() } else { GoogleCloudStorageBuilder::from_env() };
+    let mut builder = builder
+        .with_client_options(client_options(gcs.endpoint.as_deref()))
+        .with_retry(retry())
+        .with_bucket_name(bucket)
+        .with_skip_signature(gcs.anonymous);
+    if let Some(endpoint) = &gcs.endpoint {
+        builder = builder.with_base_url(endpoint.trim_end_matches('/'));
+    }
+    if let Some(key) = &gcs.service_account_key {
+        builder = builder.with_service_account_key(key.reveal());
+    }
+    builder
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys() -> S3Storage {
+        S3Storage {
+            endpoint: Some("http://127.0.0.1:9000/".to_owned()),
+            region: Some("eu-west-1".to_owned()),
+            path_style: true,
+            access_key_id: Some("id".to_owned()),
+            secret_access_key: Some(Secret::new("hush")),
+            session_token: Some(Secret::new("token")),
+        }
+    }
+
+    fn key(text: &str) -> StoreKey {
+        StoreKey::of(&Location::parse(text).unwrap(), &Storage::S3(keys()))
+    }
+
+    #[test]
+    fn settings_of_s3_reach_the_client() {
+        let builder = s3_builder("b", &keys()).unwrap();
+        for (key, value) in [
+            (AmazonS3ConfigKey::S3Endpoint, "http://127.0.0.1:9000"),
+            (AmazonS3ConfigKey::Region, "eu-west-1"),
+            (AmazonS3ConfigKey::AccessKeyId, "id"),
+            (AmazonS3ConfigKey::SecretAccessKey, "hush"),
+            (AmazonS3ConfigKey::Token, "token"),
+            (AmazonS3ConfigKey::VirtualHostedStyleRequest, "false"),
+            (AmazonS3ConfigKey::ConditionalPut, "etag"),
+            (AmazonS3ConfigKey::Bucket, "b"),
+        ] {
+            assert_eq!(builder.get_config_value(&key).as_deref(), Some(value), "{key:?}");
+        }
+        builder.build().unwrap();
+    }
+
+    #[test]
+    fn the_bucket_is_in_the_host_name_unless_it_is_in_the_path() {
+        for (endpoint, path_style, expected) in [
+            ("https://s3.example.org:9000/", false, "https://b.s3.example.org:9000"),
+            ("https://s3.example.org/base/", true, "https://s3.example.org/base"),
+        ] {
+            assert_eq!(bucket_endpoint(endpoint, "b", path_style).unwrap(), expected);
+        }
+        assert!(bucket_endpoint("s3.example.org", "b", true).is_err());
+    }
+
+    #[test]
+    fn half_a_key_makes_no_client() {
+        let half = Storage::S3(S3Storage { secret_access_key: None, session_token: None, ..keys() });
+        let key = StoreKey::of(&Location::parse("s3://b/x").unwrap(), &half);
+        assert!(key.connect(None).unwrap_err().message().contains("secret-access-key"));
+    }
+
+    #[test]
+    fn aliases_of_one_bucket_share_a_client_and_buckets_do_not() {
+        assert_eq!(key("s3://b/x"), key("s3a://b/y"));
+        assert_ne!(key("s3://b/x"), key("s3://c/x"));
+        assert_eq!(key("file:///x"), key("file:///y"));
+        let (one, same) = (key("abfss://c@a.dfs.core.windows.net/x"), key("wasbs://c@a.blob.core.windows.net/y"));
+        assert_eq!(one, same);
+        assert_ne!(one, key("abfss://c@b.dfs.core.windows.net/x"));
+    }
+
+    #[test]
+    fn another_kind_of_store_takes_its_settings_from_the_environment() {
+        assert_eq!(key("gs://b/x").storage, Storage::Gcs(GcsStorage::default()));
+    }
+}

@@ -1,0 +1,66 @@
+//! What a warehouse may be, as pure functions.
+
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Result};
+use crate::files::{Place, Storage};
+use crate::location::Location;
+use crate::warehouses::settings;
+
+/// Further places of one warehouse, at most.
+const ALLOWED_MAX: usize = 100;
+
+/// What may be changed of a warehouse: all but its name and its root.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WarehouseSettings {
+    /// `None`: the kind of store that the root's scheme names, with everything else out of the environment.
+    pub storage: Option<Storage>,
+    /// Where files may lie besides the root.
+    pub allowed: Vec<Location>,
+    /// What clients are told, unless they know better themselves.
+    pub defaults: BTreeMap<String, String>,
+    /// What clients are told, whatever they were configured with.
+    pub overrides: BTreeMap<String, String>,
+}
+
+/// Refuses what could not work, or would tell clients what they must not know.
+pub fn check(place: &Place, defaults: &BTreeMap<String, String>, overrides: &BTreeMap<String, String>) -> Result<()> {
+    check_place(place)?;
+    settings::check("defaults", defaults)?;
+    settings::check("overrides", overrides)
+}
+
+/// The storage of a changed warehouse: secrets that are left out stay, if they belong to the same key.
+pub fn storage_after(wanted: Option<Storage>, now: &Place) -> Storage {
+    match wanted {
+        Some(mut storage) => {
+            storage.keep_secrets(&now.storage);
+            storage
+        }
+        None => Storage::for_location(&now.root),
+    }
+}
+
+/// One kind of store holds all files of a warehouse.
+pub fn check_place(place: &Place) -> Result<()> {
+    if !place.storage.fits(&place.root) {
+        return Err(Error::invalid(format!(
+            "storage has type {}, and location '{}' is of type {}: they must be of one type",
+            place.storage.kind(),
+            place.root,
+            place.root.kind()
+        )));
+    }
+    if place.allowed.len() > ALLOWED_MAX {
+        return Err(Error::invalid(format!("allowed-locations has more than {ALLOWED_MAX} entries")));
+    }
+    match place.allowed.iter().find(|allowed| !place.storage.fits(allowed)) {
+        Some(other) => Err(Error::invalid(format!(
+            "allowed-locations: '{other}' is of type {}, and location '{}' of type {}: make a warehouse of its own for it",
+            other.kind(),
+            place.root,
+            place.root.kind()
+        ))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,72 @@
+//! The commands that talk to a running server.
+
+use clap::Parser;
+use frazil::cli::{Cli, Command};
+use serde_json::{Value, json};
+
+use crate::management::place;
+use crate::server::{TestServer, on_both_stores};
+
+on_both_stores! {
+    a_warehouse_is_made_shown_changed_and_deleted,
+    warehouses_are_listed_in_a_table,
+    a_refusal_is_told_in_the_words_of_the_server,
+}
+
+/// What `frazil warehouse` prints, or the line that it fails with.
+async fn warehouse(server: &str, arguments: &[&str]) -> Result<String, String> {
+    let line = ["frazil", "warehouse"].iter().chain(arguments).chain(&["--server", server]);
+    let Some(Command::Warehouse(command)) = Cli::parse_from(line).command else { panic!("another command") };
+    let mut printed = Vec::new();
+    command.run(&mut printed).await.map_err(|error| error.to_string())?;
+    Ok(String::from_utf8(printed).unwrap())
+}
+
+fn json_of(printed: &str) -> Value {
+    serde_json::from_str(printed).unwrap()
+}
+
+async fn a_warehouse_is_made_shown_changed_and_deleted(server: &TestServer) {
+    let (location, further) = (place(server, "lake"), place(server, "further"));
+    let create = ["create", "lake", "--location", &location, "--default", "a=b", "--override", "c=d"];
+    let made = warehouse(&server.base, &create).await.unwrap();
+    let shown = warehouse(&server.base, &["show", "lake"]).await.unwrap();
+    assert_eq!(made, shown);
+    let expected = json!({"id": json_of(&made)["id"], "name": "lake", "location": location,
+        "storage": {"type": "file"}, "allowed-locations": [], "defaults": {"a": "b"}, "overrides": {"c": "d"}});
+    assert_eq!(json_of(&shown), expected);
+    let update = ["update", "lake", "--allowed-location", &further, "--default", "e=f", "--remove-override", "c"];
+    let changed = warehouse(&server.base, &update).await.unwrap();
+    let mut expected = expected;
+    expected["allowed-locations"] = json!([further]);
+    expected["defaults"] = json!({"a": "b", "e": "f"});
+    expected["overrides"] = json!({});
+    assert_eq!(json_of(&changed), expected);
+    assert_eq!(warehouse(&server.base, &["delete", "lake"]).await.unwrap(), "lake is deleted\n");
+    let gone = warehouse(&server.base, &["show", "lake"]).await.unwrap_err();
+    assert_eq!(gone, "Warehouse does not exist: lake");
+}
+
+async fn warehouses_are_listed_in_a_table(server: &TestServer) {
+    let location = place(server, "lake");
+    warehouse(&server.base, &["create", "a-lake", "--location", &location]).await.unwrap();
+    let home = place(server, "warehouse");
+    let listed = warehouse(&format!("{}/", server.base), &["list"]).await.unwrap();
+    assert_eq!(listed, format!("a-lake   {location}\ndefault  {home}\n"));
+}
+
+async fn a_refusal_is_told_in_the_words_of_the_server(server: &TestServer) {
+    let refused = warehouse(&server.base, &["create", "default", "--location", &place(server, "lake")]).await;
+    assert_eq!(refused.unwrap_err(), "Warehouse already exists: default");
+    let unknown = warehouse(&server.base, &["update", "default", "--storage", "regoin=x"]).await.unwrap_err();
+    assert!(unknown.contains("unknown field `regoin`"), "{unknown}");
+    let foreign = warehouse(&format!("{}/health/live?", server.base), &["list"]).await;
+    assert_eq!(foreign.unwrap(), "", "an answer without warehouses lists none");
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_told_in_one_line() {
+    let message = warehouse("http://127.0.0.1:9", &["list"]).await.unwrap_err();
+    assert!(message.contains("http://127.0.0.1:9") && message.contains("is the server running?"), "{message}");
+    assert_eq!(message.lines().count(), 1);
+}
