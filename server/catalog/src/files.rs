@@ -33,16 +33,13 @@ use crate::location::{Location, StoreKind};
 use client::{Client, StoreKey};
 use fault::Fault;
 use links::{Fence, Last};
-use probe::Step;
+use probe::Probe;
 
 /// Object store clients that are kept, one for each bucket and settings.
 const MAX_CLIENTS: u64 = 256;
 
 /// How long an operation waits for its turn: where a store hangs, those who come later are not held up with it.
 const TURN_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// What a probe reads at most, in bytes.
-const PROBE_LIMIT_BYTES: u64 = 1024;
 
 type Result<T> = std::result::Result<T, FileError>;
 
@@ -198,45 +195,7 @@ impl Files {
     /// so that a wrong setting is told at once and not by the first commit. `id` names the object, so that two probes do
     /// not meet. The error names the step, the location and the way to mend it.
     pub async fn probe(&self, place: &Place, id: Uuid) -> crate::error::Result<()> {
-        let folder = place.root.join(&format!("frazil-probe-{id}"));
-        let object = folder.join("object");
-        let bytes = Bytes::from(id.to_string());
-        let step = |step| {
-            let object = &object;
-            move |error| probe::failed(step, place, object, error)
-        };
-        self.named(place, object.as_str()).await.map_err(step(Step::Connect))?;
-        self.write_new(place, object.as_str(), bytes.clone()).await.map_err(step(Step::Write))?;
-        let checked = self.check_probe(place, &object, &bytes).await;
-        let deleted = self.delete(place, object.as_str()).await.map_err(step(Step::Delete));
-        if folder.kind() == StoreKind::File {
-            // A folder that is left behind is empty and harms nobody.
-            let _ = tokio::fs::remove_dir(local::path(&folder)).await;
-        }
-        checked.and(deleted)
-    }
-
-    async fn check_probe(&self, place: &Place, object: &Location, bytes: &Bytes) -> crate::error::Result<()> {
-        let location = object.as_str();
-        let step = |step| move |error| probe::failed(step, place, object, error);
-        let read = self.read(place, location, PROBE_LIMIT_BYTES).await.map_err(step(Step::Read))?;
-        if read != *bytes {
-            return Err(probe::misbehaved(Step::Read, object, "gives back other bytes than were written"));
-        }
-        let named = self.named(place, location).await.map_err(step(Step::List))?;
-        if !self.observed("list", &named, named.is_listed()).await.map_err(step(Step::List))? {
-            return Err(probe::misbehaved(Step::List, object, "does not list what was written"));
-        }
-        match self.write_new(place, location, Bytes::from_static(b"overwritten")).await {
-            Err(FileError::AlreadyExists { .. }) => Ok(()),
-            Err(error) => Err(probe::failed(Step::WriteAgain, place, object, error)),
-            Ok(()) => Err(probe::misbehaved(
-                Step::WriteAgain,
-                object,
-                "overwrites what exists: Frazil needs conditional writes (If-None-Match), so choose another store or a newer \
-                 version of it",
-            )),
-        }
+        Probe::new(self, place, id).run().await
     }
 
     /// The object of a location that lies in the place by its name; links are not looked at.

@@ -75,7 +75,7 @@ pub struct StorageConfig {
     /// Where tables of the warehouse `default` may lie besides its own folder.
     #[serde(deserialize_with = "keys::one_or_many")]
     pub allowed_locations: Vec<String>,
-    /// Operations on object stores at one time.
+    /// Operations on one object store at one time.
     pub concurrent_operations: usize,
 }
 

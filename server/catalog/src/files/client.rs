@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, S3ConditionalPut, resolve_bucket_region};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder, split_sas};
-use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
 use object_store::local::LocalFileSystem;
-use object_store::{ClientOptions, ObjectStore, RetryConfig};
+use object_store::{ClientOptions, ObjectStore, RetryConfig, StaticCredentialProvider};
 use tokio::sync::Semaphore;
 use url::Url;
 
@@ -138,7 +138,7 @@ fn knows_region(s3: &S3Storage) -> bool {
 }
 
 /// AWS tells it to everybody.
-async fn region_of(bucket: &str, options: &ClientOptions) -> Result<String> {
+pub async fn region_of(bucket: &str, options: &ClientOptions) -> Result<String> {
     resolve_bucket_region(bucket, options).await.map_err(|error| {
         let message = format!(
             "AWS does not tell the region of the bucket '{bucket}': make the bucket, set storage region, or set storage \
@@ -216,6 +216,11 @@ fn gcs_builder(bucket: &str, gcs: &GcsStorage) -> GoogleCloudStorageBuilder {
         .with_retry(retry())
         .with_bucket_name(bucket)
         .with_skip_signature(gcs.anonymous);
+    if gcs.anonymous {
+        // Writes ask for credentials all the same, and would look for them in the environment.
+        let nobody = GcpCredential { bearer: String::new() };
+        builder = builder.with_credentials(Arc::new(StaticCredentialProvider::new(nobody)));
+    }
     if let Some(endpoint) = &gcs.endpoint {
         builder = builder.with_base_url(endpoint.trim_end_matches('/'));
     }

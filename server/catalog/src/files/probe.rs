@@ -2,15 +2,30 @@
 
 use std::fmt;
 
+use bytes::Bytes;
+use uuid::Uuid;
+
 use super::error::FileError;
 use super::fault::{Cause, Fault};
 use super::place::Place;
-use crate::error::Error;
+use super::{Files, local};
+use crate::error::{Error, Result};
 use crate::location::{Location, StoreKind};
 
-/// What is tried, in this order.
+const READ_LIMIT_BYTES: u64 = 1024;
+
+/// One check, with an object of its own.
+pub struct Probe<'a> {
+    files: &'a Files,
+    place: &'a Place,
+    folder: Location,
+    object: Location,
+    content: Bytes,
+}
+
+/// What is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+enum Step {
     Connect,
     Write,
     Read,
@@ -20,22 +35,74 @@ pub enum Step {
     Delete,
 }
 
-/// A step that failed: an error that names the step, the location and the way to mend it.
-pub fn failed(step: Step, place: &Place, location: &Location, error: FileError) -> Error {
-    if let FileError::Invalid(error) | FileError::Settings(error) = error {
-        return Error::invalid(format!("{step} '{location}' failed: {}", error.message())).with_source(error);
+impl<'a> Probe<'a> {
+    pub fn new(files: &'a Files, place: &'a Place, id: Uuid) -> Self {
+        let folder = place.root.join(&format!("frazil-probe-{id}"));
+        let object = folder.join("object");
+        Self { files, place, folder, object, content: Bytes::from(id.to_string()) }
     }
-    let mend = match cause(&error) {
-        Some(cause) => mend(cause, step, place, location),
-        None => "see the log of the server".to_owned(),
-    };
-    let said = said(&error).map_or_else(String::new, |said| format!(" ({said})"));
-    Error::invalid(format!("{step} '{location}' failed: {mend}{said}"))
-}
 
-/// A step that the store carried out otherwise than it must.
-pub fn misbehaved(step: Step, location: &Location, what: &str) -> Error {
-    Error::invalid(format!("{step} '{location}' failed: the object store {what}"))
+    /// Leaves nothing behind where the store lets it.
+    pub async fn run(&self) -> Result<()> {
+        self.files.named(self.place, self.object.as_str()).await.map_err(self.failed(Step::Connect))?;
+        self.write(self.content.clone()).await.map_err(self.failed(Step::Write))?;
+        let checked = self.check_written().await;
+        let deleted = self.files.delete(self.place, self.object.as_str()).await.map_err(self.failed(Step::Delete));
+        if self.folder.kind() == StoreKind::File {
+            // A folder that is left behind is empty and harms nobody.
+            let _ = tokio::fs::remove_dir(local::path(&self.folder)).await;
+        }
+        checked.and(deleted)
+    }
+
+    async fn check_written(&self) -> Result<()> {
+        let location = self.object.as_str();
+        let read = self.files.read(self.place, location, READ_LIMIT_BYTES).await.map_err(self.failed(Step::Read))?;
+        if read != self.content {
+            return Err(self.misbehaved(Step::Read, "gives back other bytes than were written"));
+        }
+        if !self.is_listed().await.map_err(self.failed(Step::List))? {
+            return Err(self.misbehaved(Step::List, "does not list what was written"));
+        }
+        match self.write(Bytes::from_static(b"overwritten")).await {
+            Err(FileError::AlreadyExists { .. }) => Ok(()),
+            Err(error) => Err(self.failed(Step::WriteAgain)(error)),
+            Ok(()) => Err(self.misbehaved(
+                Step::WriteAgain,
+                "overwrites what exists: Frazil needs conditional writes (If-None-Match), so choose another store or a newer \
+                 version of it",
+            )),
+        }
+    }
+
+    async fn write(&self, content: Bytes) -> std::result::Result<(), FileError> {
+        self.files.write_new(self.place, self.object.as_str(), content).await
+    }
+
+    async fn is_listed(&self) -> std::result::Result<bool, FileError> {
+        let object = self.files.named(self.place, self.object.as_str()).await?;
+        self.files.observed("list", &object, object.is_listed()).await
+    }
+
+    /// An error that names the step, the location and the way to mend it.
+    fn failed(&self, step: Step) -> impl Fn(FileError) -> Error {
+        move |error| {
+            let object = &self.object;
+            if let FileError::Invalid(error) | FileError::Settings(error) = error {
+                return Error::invalid(format!("{step} '{object}' failed: {}", error.message())).with_source(error);
+            }
+            let mend = match cause(&error) {
+                Some(cause) => mend(cause, step, self.place, object),
+                None => "the store answered otherwise than it must".to_owned(),
+            };
+            Error::invalid(format!("{step} '{object}' failed: {mend} ({})", said(&error)))
+        }
+    }
+
+    /// The store carried out the step otherwise than it must.
+    fn misbehaved(&self, step: Step, what: &str) -> Error {
+        Error::invalid(format!("{step} '{}' failed: the object store {what}", self.object))
+    }
 }
 
 fn cause(error: &FileError) -> Option<Cause> {
@@ -47,12 +114,12 @@ fn cause(error: &FileError) -> Option<Cause> {
     }
 }
 
-fn said(error: &FileError) -> Option<String> {
+fn said(error: &FileError) -> String {
     match error {
         FileError::Denied { source, .. }
         | FileError::Unavailable { source, .. }
-        | FileError::NoBucket { source, .. } => Some(source.to_string()),
-        error => Some(error.to_string()),
+        | FileError::NoBucket { source, .. } => source.to_string(),
+        error => error.to_string(),
     }
 }
 
