@@ -33,7 +33,7 @@ const REMEMBERED: Duration = Duration::from_secs(5);
 const REMEMBERED_MAX: u64 = 10_000;
 
 /// How long a store may take to show that it can be used.
-const PROBE_WITHIN: Duration = Duration::from_secs(20);
+const PROBE_WITHIN: Duration = Duration::from_secs(30);
 
 /// The version of a warehouse that was never changed.
 const FIRST_VERSION: i64 = 1;
@@ -239,15 +239,16 @@ impl Warehouses {
         self.store.warehouse(name).await?.ok_or_else(|| missing(name.as_str()))
     }
 
-    /// Whatever keeps the store from being used is told. A store that does not answer is not waited for.
+    /// A store that does not answer is not waited for.
     async fn probe(&self, place: &Place, id: Uuid) -> Result<()> {
-        timeout(PROBE_WITHIN, self.files.probe(place, id)).await.unwrap_or_else(|_| {
-            Err(Error::invalid(format!(
+        match timeout(PROBE_WITHIN, self.files.probe(place, id)).await {
+            Ok(probed) => probed,
+            Err(_) => Err(Error::invalid(format!(
                 "the store of '{}' did not answer within {} s: check its endpoint, and that the server can reach it",
                 place.root,
                 PROBE_WITHIN.as_secs()
-            )))
-        })
+            ))),
+        }
     }
 }
 
