@@ -80,5 +80,5 @@ def run_block(block, folder, log):
     if not interpreter:
         raise Failed(f"a marked block of language {block['language']}, not {' or '.join(INTERPRETERS)}")
     path = f"{tools}{os.pathsep}{os.environ['PATH']}"
-    environment = machine.with_java(PATH=path, SPARK_LOCAL_IP="127.0.0.1")
+    environment = machine.with_java(PATH=path, SPARK_LOCAL_IP="127.0.0.1", DO_NOT_TRACK="1")
     process.run([*interpreter, block["code"]], log, 600, cwd=folder, env=environment)

@@ -280,7 +280,13 @@ ENGINES = (
         client("clickhouse", "clickhouse", "clickhouse", warehouses=BOTH),
         ("clickhouse",),
     ),
-    Suite("daft", "Daft on local files and S3", client("daft", "daft", "daft", warehouses=BOTH), ("daft",), wide=True),
+    Suite(
+        "daft",
+        "Daft on local files and S3",
+        client("daft", "daft", "daft", warehouses=BOTH, DO_NOT_TRACK="1"),
+        ("daft",),
+        wide=True,
+    ),
     Suite(
         "polars",
         "Polars on local files and S3",

@@ -134,6 +134,7 @@ def test_remove_orphan_files_deletes_what_a_list_names_and_the_table_lacks(sql, 
     )
 
     removed = call("remove_orphan_files", f"file_list_view => 'listed', location => '{folder}'")
+    sql("DROP VIEW listed")
 
     assert removed == [(stray,)]
     assert [file for file in files_below(folder) if file.suffix == ".parquet"] == []
