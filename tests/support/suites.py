@@ -183,8 +183,9 @@ def connect(suite, bound_s, **options):
 
 
 CONNECT = ("connect", "connect-kafka", "connect-sink", "connect-debezium")
-# Everything that the quick suite leaves out. It has run the sink on files; here it runs on S3.
-CONNECT_WIDE = "test_workers or test_debezium or (test_sink and s3)"
+CONNECT_QUICK = "test_sink or test_repeated_commits"
+# What the quick suite runs on files and SQLite runs here on S3 and PostgreSQL.
+CONNECT_WIDE = f"test_workers or test_debezium or (s3 and ({CONNECT_QUICK}))"
 FLINK_QUICK = "test_tables or test_streams"
 FLINK_WIDE = "not test_tables and not test_streams and not test_cdc"
 FLINK_S3 = "test_streams or test_maintenance"
@@ -301,14 +302,14 @@ ENGINES = (
     Suite("page-rust", "the program of docs/engines/rust.md", page("rust"), ("rust",), wide=True),
     Suite(
         "connect-quick",
-        "Kafka Connect with Iceberg's sink, commits that arrive twice",
-        connect("connect-quick", 600, only="test_sink or test_repeated_commits"),
+        "Kafka Connect with Iceberg's sink, commits that arrive twice, SQLite",
+        connect("connect-quick", 600, only=CONNECT_QUICK),
         CONNECT,
     ),
     Suite(
         "connect",
-        "Kafka Connect: two workers and a kill, S3, Debezium",
-        connect("connect", 1200, warehouses=BOTH, only=CONNECT_WIDE),
+        "Kafka Connect: two workers and a kill, S3, Debezium, PostgreSQL",
+        connect("connect", 1200, store="postgres", warehouses=BOTH, only=CONNECT_WIDE),
         CONNECT,
         wide=True,
     ),
