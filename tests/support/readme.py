@@ -1,4 +1,4 @@
-"""The marked code blocks of README.md and of docs/engines, run as they stand against `frazil serve` without any setting.
+"""The marked code blocks of README.md and docs/engines, run as they stand against `frazil serve` without any setting.
 
 A block is marked by the line before it: `<!-- runs in: NAME -->`. NAME is a Python environment of versions.toml for
 blocks of Python and shell, and one of `ENGINES` for those that only an engine can run.
@@ -39,6 +39,8 @@ URI = f"http://127.0.0.1:{PORT}"
 def run(binary, suite, pages, wanted, log):
     """Runs the blocks of `pages` in order. Raises `Failed` where one of the names `wanted` has no block."""
     blocks = [(page, block) for page in pages for block in BLOCK.finditer(page.read_text())]
+    if not blocks:
+        raise Failed("no block is marked `<!-- runs in: … -->`")
     absent = set(wanted) - {block["name"] for _, block in blocks}
     if absent:
         raise Failed(f"no block is marked `<!-- runs in: … -->` for: {', '.join(sorted(absent))}")
