@@ -1,7 +1,12 @@
 //! The S3 store that the runner of the tests has started.
 
+use std::time::Duration;
+
 use reqwest::Client;
 use serde_json::{Value, json};
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 /// The settings of a store with a bucket that this test has made.
@@ -38,9 +43,57 @@ impl S3 {
         name
     }
 
+    /// Waits until the object is no longer there.
+    pub async fn wait_until_gone(&self, location: &str) {
+        let path = location.strip_prefix("s3://").unwrap();
+        for _ in 0..1_500 {
+            let found = Client::new().head(format!("{}/buckets/{path}", self.filer)).send().await.unwrap();
+            if found.status() == 404 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("{location} is still there");
+    }
+
     /// As a request names it, with the secret as it is.
     pub fn storage(&self) -> Value {
         json!({"type": "s3", "endpoint": self.endpoint, "region": self.region, "path-style": true,
             "access-key-id": self.access_key_id, "secret-access-key": self.secret_access_key})
+    }
+}
+
+/// A way to a store that can go silent: what is sent then, on old connections and new ones, is never answered.
+pub struct Proxy {
+    pub endpoint: String,
+    silence: CancellationToken,
+}
+
+impl Proxy {
+    pub async fn before(s3: &S3) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let (silence, store) = (CancellationToken::new(), s3.endpoint.trim_start_matches("http://").to_owned());
+        let proxy = Self { endpoint, silence: silence.clone() };
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                tokio::spawn(pass_on(client, store.clone(), silence.clone()));
+            }
+        });
+        proxy
+    }
+
+    pub fn fall_silent(&self) {
+        self.silence.cancel();
+    }
+}
+
+async fn pass_on(mut client: TcpStream, store: String, silence: CancellationToken) {
+    let mut store = TcpStream::connect(store).await.unwrap();
+    tokio::select! {
+        biased;
+        // Both stay open, and nobody reads from them.
+        () = silence.cancelled() => std::future::pending().await,
+        _ = copy_bidirectional(&mut client, &mut store) => {}
     }
 }

@@ -1,9 +1,11 @@
 //! Warehouses on S3, beside others.
 
+use futures::future::join_all;
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::management::WAREHOUSES;
-use crate::s3::S3;
+use crate::s3::{Proxy, S3};
 use crate::server::{TestServer, append, on_both_stores, schema};
 
 const LAKE: &str = "/management/v1/warehouses/lake";
@@ -17,7 +19,8 @@ on_both_stores! {
     a_table_may_lie_in_another_bucket_of_the_same_store,
     a_secret_that_is_left_out_stays,
     what_is_wrong_with_a_store_is_told,
-    a_store_that_is_gone_keeps_nobody_else_waiting,
+    a_store_that_falls_silent_keeps_nobody_else_waiting,
+    a_store_that_is_silent_makes_no_warehouse,
     a_purge_goes_on_after_its_warehouse,
 }
 
@@ -84,10 +87,10 @@ async fn another_config_is_another_answer(server: &TestServer) {
     let first = server.get(TABLE).await.expect(200);
     let etag = first.header("etag").unwrap().to_owned();
     let known = [("if-none-match", etag.as_str())];
-    server.send(reqwest::Method::GET, TABLE, &known, None).await.expect(304);
+    server.send(Method::GET, TABLE, &known, None).await.expect(304);
     let changed = json!({"storage": s3.storage(), "defaults": {"s3.endpoint": "https://s3.example", "x": "y"}});
     server.put(LAKE, changed).await.expect(200);
-    let second = server.send(reqwest::Method::GET, TABLE, &known, None).await.expect(200);
+    let second = server.send(Method::GET, TABLE, &known, None).await.expect(200);
     assert_eq!(second.json()["config"]["s3.endpoint"], "https://s3.example");
     assert_eq!(second.json()["config"]["x"], Value::Null, "what the store does not say is told by /v1/config");
     assert_eq!(second.json()["metadata"], first.json()["metadata"]);
@@ -139,49 +142,60 @@ async fn what_is_wrong_with_a_store_is_told(server: &TestServer) {
         assert!(!refusal.text.contains(&s3.secret_access_key), "{}", refusal.text);
         let told = match storage["secret-access-key"].as_str() {
             Some("env:NO_SUCH_VARIABLE") => "NO_SUCH_VARIABLE",
-            _ => "write",
+            _ => "writing 's3://",
         };
         assert!(refusal.message().contains(told), "{}", refusal.text);
     }
     server.get(LAKE).await.expect(404);
 }
 
-/// The store of `lost` is taken from it by other settings in the database: it has an endpoint where nobody answers.
-async fn a_store_that_is_gone_keeps_nobody_else_waiting(server: &TestServer) {
+async fn a_store_that_falls_silent_keeps_nobody_else_waiting(server: &TestServer) {
     let s3 = S3::of_the_runner();
     lake(server, &s3).await;
-    // A socket that takes connections and never says a word.
-    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let endpoint = format!("http://{}", silent.local_addr().unwrap());
+    let proxy = Proxy::before(&s3).await;
     let mut storage = s3.storage();
-    storage["endpoint"] = endpoint.as_str().into();
-    let body = json!({"name": "lost", "location": "s3://bucket/lost", "storage": storage});
-    let probes = futures::future::join_all((0..100).map(|n| {
-        let mut body = body.clone();
-        body["name"] = format!("lost-{n}").into();
-        server.post(WAREHOUSES, body)
+    storage["endpoint"] = proxy.endpoint.as_str().into();
+    let root = format!("s3://{}/lost", s3.bucket().await);
+    server.post(WAREHOUSES, json!({"name": "lost", "location": root, "storage": storage})).await.expect(201);
+    server.post("/v1/lost/namespaces", json!({"namespace": ["n"]})).await.expect(200);
+    proxy.fall_silent();
+    let stuck = join_all((0..100).map(|n| {
+        let body = json!({"name": format!("t{n}"), "schema": schema()});
+        server.post("/v1/lost/namespaces/n/tables", body)
     }));
-    tokio::pin!(probes);
     let others = async {
         let made = create_table(server, None).await;
         server.post(TABLE, append(&made["metadata"], 1)).await.expect(200);
         server.create_namespace(&["n"]).await;
         server.create_table("n", "t").await;
+        server.get("/v1/lost/namespaces").await.expect(200);
     };
-    // All of this is answered while not one of the hundred is.
+    // All of the one is answered while nothing of the other is.
     tokio::select! {
         biased;
-        _ = &mut probes => panic!("a store that says nothing was taken for a good one"),
+        answers = stuck => panic!("{:?}", answers.first()),
         () = others => {}
     }
 }
 
+async fn a_store_that_is_silent_makes_no_warehouse(server: &TestServer) {
+    let s3 = S3::of_the_runner();
+    let proxy = Proxy::before(&s3).await;
+    proxy.fall_silent();
+    let mut storage = s3.storage();
+    storage["endpoint"] = proxy.endpoint.as_str().into();
+    let body = json!({"name": "lake", "location": format!("s3://{}/lake", s3.bucket().await), "storage": storage});
+    let refusal = server.post(WAREHOUSES, body).await.refused(400, "BadRequestException");
+    assert!(!refusal.text.contains(&s3.secret_access_key), "{}", refusal.text);
+    server.get(LAKE).await.expect(404);
+}
+
 async fn a_purge_goes_on_after_its_warehouse(server: &TestServer) {
-    let root = lake(server, &S3::of_the_runner()).await;
-    create_table(server, None).await;
+    let s3 = S3::of_the_runner();
+    lake(server, &s3).await;
+    let made = create_table(server, None).await;
     server.delete(&format!("{TABLE}?purgeRequested=true")).await.expect(204);
     server.delete(NAMESPACE).await.expect(204);
     server.delete(LAKE).await.expect(204);
-    assert!(root.starts_with("s3://"));
-    server.get(LAKE).await.expect(404);
+    s3.wait_until_gone(made["metadata-location"].as_str().unwrap()).await;
 }

@@ -206,6 +206,10 @@ fn own(error: Arc<FileError>) -> FileError {
         FileError::Unavailable { location, source } => {
             FileError::Unavailable { location: location.clone(), source: source.to_string().into() }
         }
+        FileError::NoBucket { location, source } => {
+            FileError::NoBucket { location: location.clone(), source: source.to_string().into() }
+        }
+        FileError::Settings(error) => FileError::Settings(Error::new(error.kind(), error.message().to_owned())),
         FileError::Invalid(error) => FileError::Invalid(Error::new(error.kind(), error.message().to_owned())),
         FileError::LeadsOut { .. } | FileError::AlreadyExists { .. } | FileError::TooLarge { .. } => {
             FileError::Invalid(Error::invalid(shared.to_string()))

@@ -15,9 +15,11 @@ use uuid::Uuid;
 
 mod client;
 mod error;
+mod fault;
 mod links;
 mod local;
 mod place;
+mod probe;
 mod secret;
 mod storage;
 
@@ -27,15 +29,17 @@ pub use secret::{Secret, SecretsKey};
 pub use storage::{AdlsStorage, GcsStorage, S3Storage, Storage};
 
 use crate::error::Error;
-use crate::location::Location;
+use crate::location::{Location, StoreKind};
 use client::{Client, StoreKey};
+use fault::Fault;
 use links::{Fence, Last};
+use probe::Probe;
 
 /// Object store clients that are kept, one for each bucket and settings.
 const MAX_CLIENTS: u64 = 256;
 
-/// What a probe reads at most, in bytes.
-const PROBE_LIMIT_BYTES: u64 = 1024;
+/// How long an operation waits for its turn: where a store hangs, those who come later are not held up with it.
+const TURN_TIMEOUT: Duration = Duration::from_secs(10);
 
 type Result<T> = std::result::Result<T, FileError>;
 
@@ -124,7 +128,7 @@ impl Files {
         let Ok(local) = Location::parse(location) else {
             return false;
         };
-        if local.scheme() != "file" || place.check(&local).is_err() {
+        if local.kind() != StoreKind::File || place.check(&local).is_err() {
             return false;
         }
         let fence = Fence::of(place);
@@ -168,7 +172,7 @@ impl Files {
 
     /// On local files makes the folders that some engines expect to find: `data` and `metadata` below the location.
     pub async fn prepare_table(&self, place: &Place, location: &Location) -> Result<()> {
-        if location.scheme() != "file" {
+        if location.kind() != StoreKind::File {
             return Ok(place.check(location)?);
         }
         let object = self.named(place, location.as_str()).await?;
@@ -187,36 +191,11 @@ impl Files {
         .await
     }
 
-    /// Writes, reads, lists and deletes a small object below the root, so that a wrong setting is told at once and not
-    /// by the first commit. `id` names the object, so that two probes do not meet.
-    pub async fn probe(&self, place: &Place, id: Uuid) -> Result<()> {
-        let folder = place.root.join(&format!("frazil-probe-{id}"));
-        let object = folder.join("object");
-        let bytes = Bytes::from(id.to_string());
-        self.write_new(place, object.as_str(), bytes.clone()).await?;
-        let checked = self.check_probe(place, &object, &bytes).await;
-        let deleted = self.delete(place, object.as_str()).await;
-        if folder.scheme() == "file" {
-            // A folder that is left behind is empty and harms nobody.
-            let _ = tokio::fs::remove_dir(local::path(&folder)).await;
-        }
-        checked.and(deleted)
-    }
-
-    async fn check_probe(&self, place: &Place, object: &Location, bytes: &Bytes) -> Result<()> {
-        let location = object.as_str();
-        let read = self.read(place, location, PROBE_LIMIT_BYTES).await?;
-        let named = self.named(place, location).await?;
-        let listed = self.observed("list", &named, named.is_listed()).await?;
-        let overwritten = self.write_new(place, location, Bytes::from_static(b"overwritten")).await;
-        let fault = match overwritten {
-            _ if read != *bytes => "gives back other bytes than were written",
-            _ if !listed => "does not list what was written",
-            Ok(()) => "overwrites an object that exists: it must support conditional writes (If-None-Match)",
-            Err(FileError::AlreadyExists { .. }) => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        Err(Error::invalid(format!("the object store of '{}' {fault}", place.root)).into())
+    /// Tries what the catalog needs below the root, with a small object: write, read, list, conditional write and delete,
+    /// so that a wrong setting is told at once and not by the first commit. `id` names the object, so that two probes do
+    /// not meet. The error names the step, the location and the way to mend it.
+    pub async fn probe(&self, place: &Place, id: Uuid) -> crate::error::Result<()> {
+        Probe::new(self, place, id).run().await
     }
 
     /// The object of a location that lies in the place by its name; links are not looked at.
@@ -236,14 +215,12 @@ impl Files {
         let (connecting, secrets_key) = (key.clone(), self.secrets_key.clone());
         let turns = self.options.max_concurrent_operations;
         let made = self.clients.try_get_with(key, async move {
-            let connected = blocking(move || connecting.connect(secrets_key.as_ref())).await;
-            let store =
-                connected.unwrap_or_else(|error| Err(Error::invalid("no client was made").with_source(error)))?;
+            let store = connecting.connect(secrets_key).await?;
             Ok(Arc::new(Client { store, turns: Semaphore::new(turns) }))
         });
         made.await.map_err(|error: Arc<Error>| {
             let message = error.message().to_owned();
-            FileError::Invalid(Error::new(error.kind(), message).with_source(error))
+            FileError::Settings(Error::new(error.kind(), message).with_source(error))
         })
     }
 
@@ -254,10 +231,15 @@ impl Files {
         object: &Object,
         work: impl Future<Output = Result<T>>,
     ) -> Result<T> {
-        let _turn = object.client.turns.acquire().await.expect("the semaphore is never closed");
-        let _in_flight = InFlight::begin();
         let begun = Instant::now();
-        let result = work.await;
+        let result = match tokio::time::timeout(TURN_TIMEOUT, object.client.turns.acquire()).await {
+            Ok(turn) => {
+                let _turn = turn.expect("the semaphore is never closed");
+                let _in_flight = InFlight::begin();
+                work.await
+            }
+            Err(_) => Err(object.no_turn()),
+        };
         let outcome = result.as_ref().map_or_else(FileError::outcome, |_| "ok");
         counter!("frazil_files_operations_total", "operation" => operation, "outcome" => outcome).increment(1);
         histogram!("frazil_files_duration_seconds", "operation" => operation).record(begun.elapsed());
@@ -287,7 +269,12 @@ impl Drop for InFlight {
 
 impl Object {
     fn is_remote(&self) -> bool {
-        self.location.scheme() != "file"
+        self.location.kind() != StoreKind::File
+    }
+
+    fn no_turn(&self) -> FileError {
+        let said = format!("no operation on this store ended within {} s", TURN_TIMEOUT.as_secs());
+        FileError::Unavailable { location: self.location.to_string(), source: Fault::unanswered(said).into() }
     }
 
     /// Refuses a local file that a link leads out of the place.
@@ -357,15 +344,15 @@ impl Object {
 /// Leaves out the locations that a link leads out of the place, and counts them. Those that cannot be looked at are left
 /// out too, and the first of them is told of.
 async fn keep_inside(place: &Place, locations: Vec<Location>) -> (Vec<Location>, Result<usize>) {
-    if locations.iter().all(|location| location.scheme() != "file") {
+    if locations.iter().all(|location| location.kind() != StoreKind::File) {
         return (locations, Ok(0));
     }
     let fence = Fence::of(place);
     let sorted = blocking(move || {
         let (mut inside, mut outside, mut first_error) = (Vec::new(), 0, None);
         for location in locations {
-            let checked = match location.scheme() {
-                "file" => fence.check(&location, Last::Kept),
+            let checked = match location.kind() {
+                StoreKind::File => fence.check(&location, Last::Kept),
                 _ => Ok(()),
             };
             match checked {

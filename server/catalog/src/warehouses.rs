@@ -239,14 +239,10 @@ impl Warehouses {
         self.store.warehouse(name).await?.ok_or_else(|| missing(name.as_str()))
     }
 
-    /// Whatever keeps the store from being used is for the caller to mend. A store that does not answer is not waited for.
+    /// A store that does not answer is not waited for.
     async fn probe(&self, place: &Place, id: Uuid) -> Result<()> {
         match timeout(PROBE_WITHIN, self.files.probe(place, id)).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => {
-                let error = Error::from(error);
-                Err(Error::invalid(error.message().to_owned()).with_source(error))
-            }
+            Ok(probed) => probed,
             Err(_) => Err(Error::invalid(format!(
                 "the store of '{}' did not answer within {} s: check its endpoint, and that the server can reach it",
                 place.root,

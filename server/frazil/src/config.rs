@@ -75,7 +75,7 @@ pub struct StorageConfig {
     /// Where tables of the warehouse `default` may lie besides its own folder.
     #[serde(deserialize_with = "keys::one_or_many")]
     pub allowed_locations: Vec<String>,
-    /// Operations on object stores at one time.
+    /// Operations on one object store at one time.
     pub concurrent_operations: usize,
 }
 
@@ -206,8 +206,9 @@ impl Default for LogConfig {
 pub enum ConfigError {
     #[error("cannot read the settings in {path}")]
     Unreadable { path: PathBuf, source: std::io::Error },
-    #[error("{path} is not TOML")]
-    NotToml { path: PathBuf, source: Box<toml::de::Error> },
+    /// The line is not shown: it may hold a secret.
+    #[error("{path} is not TOML, in line {line}: {message}")]
+    NotToml { path: PathBuf, line: usize, message: String },
     #[error("{place} sets '{key}', which is no setting{}", did_you_mean(nearest))]
     UnknownKey { place: String, key: String, nearest: Option<String> },
     #[error("a setting cannot be used: {0}")]

@@ -3,17 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, S3ConditionalPut};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, S3ConditionalPut, resolve_bucket_region};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder, split_sas};
-use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
 use object_store::local::LocalFileSystem;
-use object_store::{ClientOptions, ObjectStore, RetryConfig};
+use object_store::{ClientOptions, ObjectStore, RetryConfig, StaticCredentialProvider};
 use tokio::sync::Semaphore;
 use url::Url;
 
+use super::fault::Fault;
 use super::secret::{Secret, SecretsKey};
 use super::storage::{AdlsStorage, GcsStorage, S3Storage, Storage};
-use crate::error::{Error, Result};
+use crate::blocking;
+use crate::error::{Error, Kind, Result};
 use crate::location::Location;
 
 /// For one try of one request, its body included.
@@ -57,17 +59,23 @@ impl StoreKey {
         self.storage.has_secret_in_file()
     }
 
-    /// Opens the secrets and makes the client. Blocks for as long as that takes.
-    pub fn connect(&self, key: Option<&SecretsKey>) -> Result<Arc<dyn ObjectStore>> {
-        let storage = self.storage.opened(key)?;
-        storage.check()?;
-        let unusable = |error| {
-            let message = format!("the storage settings of '{}' cannot be used", self.bucket);
-            Error::invalid(message).with_source(error)
+    /// Opens the secrets, asks for the region of the bucket where nobody names it, and makes the client.
+    pub async fn connect(self, key: Option<SecretsKey>) -> Result<Arc<dyn ObjectStore>> {
+        let stored = self.storage.clone();
+        let opened = blocking::run(move || stored.opened(key.as_ref())).await?;
+        opened.check()?;
+        let region = match &opened {
+            Storage::S3(s3) if !knows_region(s3) => Some(region_of(&self.bucket, &client_options(None)).await?),
+            _ => None,
         };
-        Ok(match &storage {
+        blocking::run(move || self.build(&opened, region)).await
+    }
+
+    fn build(&self, opened: &Storage, region: Option<String>) -> Result<Arc<dyn ObjectStore>> {
+        let unusable = |error| unusable(&self.bucket, opened, error);
+        Ok(match opened {
             Storage::File => Arc::new(LocalFileSystem::new().with_fsync(true)),
-            Storage::S3(s3) => Arc::new(s3_builder(&self.bucket, s3)?.build().map_err(unusable)?),
+            Storage::S3(s3) => Arc::new(s3_builder(&self.bucket, s3, region)?.build().map_err(unusable)?),
             Storage::Gcs(gcs) => Arc::new(gcs_builder(&self.bucket, gcs).build().map_err(unusable)?),
             Storage::Adls(adls) => Arc::new(self.adls_builder(adls)?.build().map_err(unusable)?),
         })
@@ -107,6 +115,39 @@ impl StoreKey {
     }
 }
 
+/// The client's own words may quote a secret that it could not read: they are kept only where none was given.
+fn unusable(bucket: &str, opened: &Storage, error: object_store::Error) -> Error {
+    let message = |what: &str| format!("the storage settings of '{bucket}' cannot be used: {what}");
+    match opened {
+        Storage::Gcs(gcs) if gcs.service_account_key.is_some() => {
+            Error::invalid(message("service-account-key is not the JSON of a service account's key"))
+        }
+        Storage::Adls(adls) if adls.account_key.is_some() => Error::invalid(message("account-key is not base64")),
+        opened if opened.has_secrets() => Error::invalid(message("no client can be made of them")),
+        _ => Error::invalid(message(&error.to_string())).with_source(error),
+    }
+}
+
+/// Whether somebody says the region, or an endpoint that makes it matter little.
+fn knows_region(s3: &S3Storage) -> bool {
+    let builder = with_credentials(s3);
+    s3.region.is_some()
+        || s3.endpoint.is_some()
+        || builder.get_config_value(&AmazonS3ConfigKey::Region).is_some()
+        || endpoint_of_environment(&builder).is_some()
+}
+
+/// AWS tells it to everybody.
+pub async fn region_of(bucket: &str, options: &ClientOptions) -> Result<String> {
+    resolve_bucket_region(bucket, options).await.map_err(|error| {
+        let message = format!(
+            "AWS does not tell the region of the bucket '{bucket}': make the bucket, set storage region, or set storage \
+             endpoint where the store is not that of AWS"
+        );
+        Error::new(Kind::Unavailable, message).with_source(Fault::of(&error))
+    })
+}
+
 fn client_options(endpoint: Option<&str>) -> ClientOptions {
     ClientOptions::new()
         .with_timeout(REQUEST_TIMEOUT)
@@ -118,7 +159,7 @@ fn retry() -> RetryConfig {
     RetryConfig { max_retries: MAX_RETRIES, retry_timeout: RETRY_TIMEOUT, ..RetryConfig::default() }
 }
 
-fn s3_builder(bucket: &str, s3: &S3Storage) -> Result<AmazonS3Builder> {
+fn s3_builder(bucket: &str, s3: &S3Storage, region: Option<String>) -> Result<AmazonS3Builder> {
     let builder = with_credentials(s3);
     let endpoint = s3.endpoint.clone().or_else(|| endpoint_of_environment(&builder));
     // The certificates of AWS do not cover a bucket whose name has a dot.
@@ -129,7 +170,7 @@ fn s3_builder(bucket: &str, s3: &S3Storage) -> Result<AmazonS3Builder> {
         .with_conditional_put(S3ConditionalPut::ETagMatch)
         .with_virtual_hosted_style_request(!path_style)
         .with_bucket_name(bucket);
-    if let Some(region) = &s3.region {
+    if let Some(region) = s3.region.clone().or(region) {
         builder = builder.with_region(region);
     }
     if let Some(endpoint) = endpoint {
@@ -175,6 +216,11 @@ fn gcs_builder(bucket: &str, gcs: &GcsStorage) -> GoogleCloudStorageBuilder {
         .with_retry(retry())
         .with_bucket_name(bucket)
         .with_skip_signature(gcs.anonymous);
+    if gcs.anonymous {
+        // Writes ask for credentials all the same, and would look for them in the environment.
+        let nobody = GcpCredential { bearer: String::new() };
+        builder = builder.with_credentials(Arc::new(StaticCredentialProvider::new(nobody)));
+    }
     if let Some(endpoint) = &gcs.endpoint {
         builder = builder.with_base_url(endpoint.trim_end_matches('/'));
     }
@@ -205,7 +251,7 @@ mod tests {
 
     #[test]
     fn settings_of_s3_reach_the_client() {
-        let builder = s3_builder("b", &keys()).unwrap();
+        let builder = s3_builder("b", &keys(), None).unwrap();
         for (key, value) in [
             (AmazonS3ConfigKey::S3Endpoint, "http://127.0.0.1:9000"),
             (AmazonS3ConfigKey::Region, "eu-west-1"),
@@ -232,11 +278,11 @@ mod tests {
         assert!(bucket_endpoint("s3.example.org", "b", true).is_err());
     }
 
-    #[test]
-    fn half_a_key_makes_no_client() {
+    #[tokio::test]
+    async fn half_a_key_makes_no_client() {
         let half = Storage::S3(S3Storage { secret_access_key: None, session_token: None, ..keys() });
         let key = StoreKey::of(&Location::parse("s3://b/x").unwrap(), &half);
-        assert!(key.connect(None).unwrap_err().message().contains("secret-access-key"));
+        assert!(key.connect(None).await.unwrap_err().message().contains("secret-access-key"));
     }
 
     #[test]

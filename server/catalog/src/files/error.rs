@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 
+use super::fault::{Cause, Fault, io_kind};
 use crate::error::{Error, Kind};
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
@@ -23,6 +24,12 @@ pub enum FileError {
     /// Nothing is known about what became of the operation: a write may have been carried out.
     #[error("the object store did not answer for {location}; try again")]
     Unavailable { location: String, source: Source },
+    /// Told by a write; a read takes it for a missing file.
+    #[error("the bucket or container of {location} does not exist")]
+    NoBucket { location: String, source: Source },
+    /// The settings of the store cannot be used, or not now: a reference leads nowhere, a key is missing.
+    #[error(transparent)]
+    Settings(Error),
     /// The location is none, or lies where the warehouse has no files.
     #[error(transparent)]
     Invalid(#[from] Error),
@@ -39,12 +46,14 @@ impl FileError {
                 FileError::Missing { location }
             }
             (Store::PermissionDenied { .. } | Store::Unauthenticated { .. }, _)
-            | (_, Some(ErrorKind::PermissionDenied)) => FileError::Denied { location, source: error.into() },
+            | (_, Some(ErrorKind::PermissionDenied)) => {
+                FileError::Denied { location, source: Fault::of(&error).into() }
+            }
             (Store::InvalidPath { .. }, _) | (_, Some(ErrorKind::InvalidFilename)) => {
                 let message = format!("location '{location}' cannot be a file's name in its store");
                 FileError::Invalid(Error::invalid(message).with_source(error))
             }
-            _ => FileError::Unavailable { location, source: error.into() },
+            _ => FileError::Unavailable { location, source: Fault::of(&error).into() },
         }
     }
 
@@ -59,7 +68,11 @@ impl FileError {
                 FileError::Invalid(Error::invalid(message).with_source(error))
             }
             (Store::NotFound { .. }, _) | (_, Some(ErrorKind::NotFound)) => {
-                FileError::Unavailable { location: location.to_owned(), source: error.into() }
+                let (location, fault) = (location.to_owned(), Fault::of(&error));
+                match fault.cause {
+                    Cause::NoBucket => FileError::NoBucket { location, source: fault.into() },
+                    _ => FileError::Unavailable { location, source: fault.into() },
+                }
             }
             _ => Self::from_store(location, error),
         }
@@ -83,6 +96,8 @@ impl FileError {
             FileError::TooLarge { .. } => "too-large",
             FileError::LeadsOut { .. } => "leads-out",
             FileError::Unavailable { .. } => "unavailable",
+            FileError::NoBucket { .. } => "no-bucket",
+            FileError::Settings(_) => "settings",
             FileError::Invalid(_) => "invalid",
         }
     }
@@ -92,21 +107,14 @@ fn local(error: std::io::Error) -> object_store::Error {
     object_store::Error::Generic { store: "local", source: error.into() }
 }
 
-/// The kind of the first I/O error among the causes.
-fn io_kind(error: &object_store::Error) -> Option<ErrorKind> {
-    let first: &(dyn std::error::Error + 'static) = error;
-    std::iter::successors(Some(first), |error| error.source())
-        .find_map(|error| error.downcast_ref::<std::io::Error>())
-        .map(std::io::Error::kind)
-}
-
 /// | file | kind | because |
 /// |---|---|---|
 /// | `Missing` | `NotFound` | the catalog refers to a file that is gone |
 /// | `AlreadyExists` | `CommitFailed` | certainly not applied; another attempt takes another name |
 /// | `Denied` | `Forbidden` | neither the caller nor a second try can help |
 /// | `TooLarge`, `LeadsOut`, `Invalid` | `Invalid` | the caller named a file that is none of ours |
-/// | `Unavailable` | `Unavailable` | no pointer has moved; the same request may be sent again |
+/// | `Unavailable`, `NoBucket` | `Unavailable` | no pointer has moved; the same request may be sent again |
+/// | `Settings` | its own | it was judged where it was found |
 impl From<FileError> for Error {
     fn from(error: FileError) -> Self {
         let kind = match &error {
@@ -114,15 +122,15 @@ impl From<FileError> for Error {
             FileError::AlreadyExists { .. } => Kind::CommitFailed,
             FileError::Denied { .. } => Kind::Forbidden,
             FileError::TooLarge { .. } | FileError::LeadsOut { .. } => Kind::Invalid,
-            FileError::Unavailable { .. } => Kind::Unavailable,
-            FileError::Invalid(_) => Kind::Invalid,
+            FileError::Unavailable { .. } | FileError::NoBucket { .. } => Kind::Unavailable,
+            FileError::Invalid(error) | FileError::Settings(error) => error.kind(),
         };
         let message = error.to_string();
         match error {
-            FileError::Invalid(error) => error,
-            FileError::Denied { source, .. } | FileError::Unavailable { source, .. } => {
-                Error::new(kind, message).with_source(source)
-            }
+            FileError::Invalid(error) | FileError::Settings(error) => error,
+            FileError::Denied { source, .. }
+            | FileError::Unavailable { source, .. }
+            | FileError::NoBucket { source, .. } => Error::new(kind, message).with_source(source),
             _ => Error::new(kind, message),
         }
     }

@@ -22,7 +22,7 @@ impl Place {
         let places: Vec<String> = self.places().map(|place| format!("'{place}'")).collect();
         Err(Error::invalid(format!(
             "location '{location}' lies outside of this warehouse, whose files are below {}; \
-             to allow a further place, start the server with --allowed-location",
+             to allow a further place, add it to the allowed locations of the warehouse (--allowed-location)",
             places.join(", ")
         )))
     }

@@ -130,6 +130,15 @@ impl Storage {
         }
     }
 
+    pub(super) fn endpoint(&self) -> Option<&str> {
+        match self {
+            Storage::File => None,
+            Storage::S3(s3) => s3.endpoint.as_deref(),
+            Storage::Gcs(gcs) => gcs.endpoint.as_deref(),
+            Storage::Adls(adls) => adls.endpoint.as_deref(),
+        }
+    }
+
     /// Takes over the stored secrets that are left out here, where they go with the same name as before.
     pub fn keep_secrets(&mut self, stored: &Storage) {
         match (self, stored) {
@@ -161,6 +170,10 @@ impl Storage {
 
     pub(super) fn has_secret_in_file(&self) -> bool {
         self.clone().secrets().iter().any(|(_, secret)| secret.as_ref().is_some_and(Secret::is_in_file))
+    }
+
+    pub(super) fn has_secrets(&self) -> bool {
+        self.clone().secrets().iter().any(|(_, secret)| secret.is_some())
     }
 
     fn with_secrets(&self, change: impl Fn(&str, &Secret) -> Result<Secret>) -> Result<Self> {

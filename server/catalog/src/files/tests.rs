@@ -9,6 +9,8 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::error::Kind;
 
+mod shapes;
+
 const LIMIT_BYTES: u64 = 1 << 20;
 
 struct Warehouse {
@@ -310,18 +312,11 @@ async fn operations_beyond_the_bound_wait_for_their_turn() {
 }
 
 /// Answers one request after the other with the given answers, and returns what was asked.
-async fn s3(answers: Vec<&'static str>) -> (Place, tokio::task::JoinHandle<Vec<String>>) {
+async fn canned(answers: Vec<String>) -> (String, tokio::task::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let storage = Storage::S3(S3Storage {
-        endpoint: Some(format!("http://{}", listener.local_addr().unwrap())),
-        path_style: true,
-        access_key_id: Some("id".to_owned()),
-        secret_access_key: Some(Secret::new("hush")),
-        ..S3Storage::default()
-    });
-    let place = Place { root: Location::parse("s3://bucket/w").unwrap(), allowed: Vec::new(), storage };
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let server = tokio::spawn(async move {
-        let mut heads = Vec::new();
+        let mut requests = Vec::new();
         for answer in answers {
             let (mut stream, _) = listener.accept().await.unwrap();
             let mut request = Vec::new();
@@ -332,11 +327,27 @@ async fn s3(answers: Vec<&'static str>) -> (Place, tokio::task::JoinHandle<Vec<S
                 request.extend_from_slice(&chunk[..n]);
             }
             stream.write_all(answer.as_bytes()).await.unwrap();
-            heads.push(String::from_utf8(request).unwrap());
+            requests.push(String::from_utf8(request).unwrap());
         }
-        heads
+        requests
     });
-    (place, server)
+    (endpoint, server)
+}
+
+async fn s3(answers: Vec<&str>) -> (Place, tokio::task::JoinHandle<Vec<String>>) {
+    let (endpoint, server) = canned(answers.into_iter().map(str::to_owned).collect()).await;
+    let storage = Storage::S3(S3Storage {
+        endpoint: Some(endpoint),
+        path_style: true,
+        access_key_id: Some("id".to_owned()),
+        secret_access_key: Some(Secret::new("hush")),
+        ..S3Storage::default()
+    });
+    (place("s3://bucket/w", storage), server)
+}
+
+fn place(root: &str, storage: Storage) -> Place {
+    Place { root: Location::parse(root).unwrap(), allowed: Vec::new(), storage }
 }
 
 fn is_whole(request: &[u8]) -> bool {

@@ -1,5 +1,6 @@
 //! `frazil warehouse`: warehouses of a running server.
 
+use std::convert::Infallible;
 use std::io::Write;
 
 use catalog::location::Location;
@@ -9,7 +10,7 @@ use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use super::client::{Client, ClientError};
-use crate::config::SERVER;
+use crate::config::{Hidden, SERVER};
 
 const WAREHOUSES: &str = "/management/v1/warehouses";
 
@@ -73,11 +74,11 @@ struct Settings {
     #[arg(long, value_name = "ID")]
     access_key_id: Option<String>,
     /// The secret itself, or where the server finds it: env:NAME or file:PATH.
-    #[arg(long, value_name = "SECRET")]
-    secret_access_key: Option<String>,
+    #[arg(long, value_name = "SECRET", value_parser = hidden)]
+    secret_access_key: Option<Hidden>,
     /// Any other setting of the store, as in --storage account-key=env:AZURE_KEY; may be given more than once.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
-    storage: Vec<(String, String)>,
+    #[arg(long, value_name = "KEY=VALUE", value_parser = hidden_pair)]
+    storage: Vec<(String, Hidden)>,
     /// A further place for tables; may be given more than once.
     #[arg(long, value_name = "URI")]
     allowed_location: Vec<String>,
@@ -92,6 +93,14 @@ struct Settings {
 fn pair(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write it like KEY=VALUE")?;
     Ok((key.to_owned(), value.to_owned()))
+}
+
+fn hidden(text: &str) -> Result<Hidden, Infallible> {
+    Ok(Hidden::from(text.to_owned()))
+}
+
+fn hidden_pair(text: &str) -> Result<(String, Hidden), String> {
+    pair(text).map(|(key, value)| (key, Hidden::from(value)))
 }
 
 impl WarehouseCommand {
@@ -154,10 +163,10 @@ impl Settings {
             ("region", self.region.clone().map(Value::from)),
             ("path-style", self.path_style.map(Value::from)),
             ("access-key-id", self.access_key_id.clone().map(Value::from)),
-            ("secret-access-key", self.secret_access_key.clone().map(Value::from)),
+            ("secret-access-key", self.secret_access_key.as_ref().map(|secret| secret.reveal().into())),
         ];
         let named = named.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
-        named.chain(self.storage.iter().map(|(key, value)| (key.clone(), of_text(value)))).collect()
+        named.chain(self.storage.iter().map(|(key, value)| (key.clone(), of_text(value.reveal())))).collect()
     }
 }
 

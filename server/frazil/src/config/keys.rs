@@ -46,8 +46,7 @@ pub fn check_key(place: &str, key: &str) -> Result<(), ConfigError> {
 /// The settings of a file, all of them known.
 pub fn of_file(path: &Path) -> Result<figment::providers::Data<Toml>, ConfigError> {
     let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: path.into(), source })?;
-    let table: toml::Table =
-        text.parse().map_err(|source| ConfigError::NotToml { path: path.into(), source: Box::new(source) })?;
+    let table: toml::Table = text.parse().map_err(|error| not_toml(path, &text, &error))?;
     let known = all();
     for (concern, settings) in &table {
         let keys: Vec<String> = match settings.as_table() {
@@ -63,6 +62,12 @@ pub fn of_file(path: &Path) -> Result<figment::providers::Data<Toml>, ConfigErro
 
 fn is_setting(name: &str) -> bool {
     name.starts_with(ENV_PREFIX) && name != CONFIG_FILE && name != SERVER
+}
+
+fn not_toml(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    ConfigError::NotToml { path: path.into(), line, message: error.message().to_owned() }
 }
 
 /// The settings among the variables. One that begins like a setting and is none is an error, not a silent default.

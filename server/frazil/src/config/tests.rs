@@ -81,6 +81,43 @@ fn every_setting_has_a_variable() {
 }
 
 #[test]
+fn the_secrets_key_is_read_and_never_shown() {
+    let digits = "12".repeat(32);
+    let config = load("", &[("FRAZIL_SECRETS_KEY", &digits)], no_flags()).unwrap();
+    assert!(config.secrets.read().unwrap().is_some());
+    let shown = format!("{config}{config:?}");
+    assert!(shown.contains("key = \"***\"") && !shown.contains(&digits), "{shown}");
+    let (_dir, path) = file(&digits);
+    let toml = format!("[secrets]\nkey_file = {path:?}\n");
+    assert!(load(&toml, &[], no_flags()).unwrap().secrets.read().unwrap().is_some());
+    assert!(Config::default().secrets.read().unwrap().is_none());
+}
+
+#[test]
+fn a_secrets_key_that_cannot_be_is_refused_by_its_setting() {
+    let digits = "12".repeat(32);
+    for (toml, key) in [
+        ("[secrets]\nkey = 'hush'\n".to_owned(), "secrets.key: "),
+        ("[secrets]\nkey_file = '/no/such/file'\n".to_owned(), "secrets.key_file: "),
+        (format!("[secrets]\nkey = '{digits}'\nkey_file = '/x'\n"), "secrets.key and secrets.key_file"),
+    ] {
+        let message = load(&toml, &[], no_flags()).unwrap_err().to_string();
+        assert!(message.starts_with(key) && !message.contains("hush"), "{message}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_toml_is_told_without_its_lines() {
+    let message = load("[secrets]\nkey = hush\n", &[], no_flags()).unwrap_err().to_string();
+    assert!(message.contains("in line 2") && !message.contains("hush"), "{message}");
+}
+
+#[test]
+fn the_variable_of_the_commands_is_no_setting() {
+    assert_eq!(load("", &[("FRAZIL_SERVER", "http://x")], no_flags()).unwrap(), Config::default());
+}
+
+#[test]
 fn an_address_that_others_can_reach_needs_insecure() {
     let env = [("FRAZIL_SERVER_LISTEN", "0.0.0.0:8181")];
     let message = load("", &env, no_flags()).unwrap_err().to_string();
