@@ -5,6 +5,7 @@ import os
 import subprocess
 import time
 
+import azurite
 import machine
 import paths
 import process
@@ -58,6 +59,13 @@ def unit(bench, log):
     cargo(["test", "--locked", "--workspace", "--no-fail-fast"], log, 1200, **environment)
 
 
+def adls(bench, log):
+    """The tests that an emulator must be running for; the build is that of all tests."""
+    with azurite.running(log) as endpoint:
+        ignored = ["--test", "azurite", "--", "--ignored"]
+        cargo(["test", "--locked", "--workspace", *ignored], log, 1200, AZURITE_ENDPOINT=endpoint)
+
+
 RESIDENT_BELOW_BYTES = 30 * 1024 * 1024
 BINARY_BELOW_BYTES = 40 * 1000 * 1000
 AT_REST_AFTER_S = 5
@@ -91,5 +99,6 @@ CARGO = (
     Suite("sqlx", "the stores' .sqlx against freshly migrated databases", sqlx),
     Suite("openapi", "openapi/frazil.yaml against `frazil openapi`", openapi),
     Suite("unit", "cargo test: rules, both stores, black box over HTTP", unit),
+    Suite("adls", "object storage of ADLS against Azurite", adls, ("azurite",), ("node",), wide=True),
     Suite("idle", "size of the release binary and of a server at rest", idle, wide=True),
 )

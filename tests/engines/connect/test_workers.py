@@ -7,6 +7,7 @@ import page
 import proxy
 import pytest
 import worker as connect
+from lake import ARRIVE_WITHIN_S
 from readings import readings
 from rest import wait_until
 
@@ -112,7 +113,7 @@ def test_a_coordinator_killed_before_it_hears_that_its_commit_landed_doubles_no_
 
     between.to_next_commit(landed_and_killed)
     stream.go_on()
-    wait_until(victim.has_ended)
+    wait_until(victim.has_ended, ARRIVE_WITHIN_S)
     victim.start()
     stream.go_on(5)
 
@@ -132,7 +133,7 @@ def test_workers_killed_before_their_first_commit_is_sent_lose_no_row(
 
     between.to_next_commit(never_sent)
     stream.go_on()
-    wait_until(lambda: all(worker.has_ended() for worker in group))
+    wait_until(lambda: all(worker.has_ended() for worker in group), ARRIVE_WITHIN_S)
     for worker in group:
         worker.start()
 
