@@ -34,7 +34,8 @@ class Rest:
     def set_ref(self, namespace, table, name, kind, snapshot):
         """Makes or moves a branch or a tag."""
         update = {"action": "set-snapshot-ref", "ref-name": name, "type": kind, "snapshot-id": snapshot}
-        self.call("POST", f"{self.base}/namespaces/{namespace}/tables/{table}", {"requirements": [], "updates": [update]})
+        commit = {"requirements": [], "updates": [update]}
+        self.call("POST", f"{self.base}/namespaces/{namespace}/tables/{table}", commit)
 
 
 def files_below(location):

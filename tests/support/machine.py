@@ -85,7 +85,7 @@ def venv(name, log):
 
 
 def npm(name, log):
-    """The `node_modules` of the npm packages `name` of versions.toml, locked by tests/engines/NAME/package-lock.json."""
+    """The `node_modules` of the npm packages `name` of versions.toml, as tests/engines/NAME/package-lock.json locks them."""
     wanted = json.dumps({"name": name, "private": True, "dependencies": VERSIONS["npm"][name]})
     lock = (paths.ENGINES / name / "package-lock.json").read_text()
     home = paths.NPM / name
@@ -111,7 +111,7 @@ def jar(name, log):
 
 
 def classpath(name, log):
-    """The class path of the Maven project `name` of versions.toml, as one string; its jars are fetched where missing."""
+    """The class path of the Maven project `name` of versions.toml, as one string; missing jars are fetched."""
     pinned = dict(VERSIONS["maven"][name])
     pom = paths.ENGINES / pinned.pop("pom")
     digest = hashlib.sha256(pom.read_bytes() + repr(sorted(pinned.items())).encode()).hexdigest()[:16]

@@ -12,6 +12,7 @@ import time
 import traceback
 from dataclasses import dataclass
 
+import cargo_suites
 import engines_table
 import machine
 import paths
@@ -19,6 +20,7 @@ import postgres
 import seaweed
 import server
 import suites
+from bench import Bench
 from process import Failed
 
 TAIL_LINES = 60
@@ -99,12 +101,12 @@ def run(chosen, binary, report):
     with contextlib.ExitStack() as stack:
         database = stack.enter_context(postgres.running(stack.enter_context(open(paths.LOGS / "postgres.log", "w"))))
         s3 = stack.enter_context(seaweed.running(stack.enter_context(open(paths.LOGS / "seaweed.log", "w"))))
-        bench = suites.Bench(binary or server.built(), database, s3)
+        bench = Bench(binary or server.built(), database, s3)
         engines = [suite for suite in chosen if suite in suites.ENGINES]
         ahead = threading.Thread(target=fetch_ahead, args=(chosen,), daemon=True)
         ahead.start()
         if not binary:
-            report.step("build", suites.build)
+            report.step("build", cargo_suites.build)
         ahead.join()
         if report.failed():
             return

@@ -70,12 +70,24 @@ fn files() -> Files {
 
 #[tokio::test]
 #[ignore = "needs AZURITE_ENDPOINT"]
-async fn a_probe_passes_with_the_key_and_with_a_shared_access_signature() {
-    let container = container().await;
-    let sas = AdlsStorage { sas_token: Some(Secret::new(shared_access())), ..AdlsStorage::default() };
-    for (id, adls) in [with_key(ACCOUNT_KEY), sas].into_iter().enumerate() {
-        files().probe(&place(&container, adls), Uuid::from_u128(id as u128)).await.unwrap();
+async fn a_probe_passes_with_the_key_of_the_account() {
+    let place = place(&container().await, with_key(ACCOUNT_KEY));
+    for _ in 0..2 {
+        files().probe(&place, Uuid::from_u128(1)).await.expect("nothing is left of the first probe");
     }
+}
+
+/// It is not asked to delete: the emulator knows no signature for the batches that deletes are sent in.
+#[tokio::test]
+#[ignore = "needs AZURITE_ENDPOINT"]
+async fn a_shared_access_signature_writes_once_and_reads() {
+    let sas = AdlsStorage { sas_token: Some(Secret::new(shared_access())), ..AdlsStorage::default() };
+    let (files, place) = (files(), place(&container().await, sas));
+    let location = place.root.join("a b").to_string();
+    files.write_new(&place, &location, Bytes::from_static(b"x")).await.unwrap();
+    let again = files.write_new(&place, &location, Bytes::from_static(b"y")).await;
+    assert!(matches!(again, Err(FileError::AlreadyExists { .. })), "{again:?}");
+    assert_eq!(files.read(&place, &location, LIMIT_BYTES).await.unwrap(), "x");
 }
 
 #[tokio::test]

@@ -27,14 +27,13 @@ Spark (spark-sql --packages org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.
 
 Flink
   CREATE CATALOG frazil WITH ('type'='iceberg', 'catalog-type'='rest', 'uri'='{uri}',
-    'warehouse'='default', 'io-impl'='org.apache.iceberg.hadoop.HadoopFileIO');
+    'warehouse'='default');
 
 Trino (etc/catalog/frazil.properties)
   connector.name=iceberg
   iceberg.catalog.type=rest
   iceberg.rest-catalog.uri={uri}
   iceberg.rest-catalog.warehouse=default
-  iceberg.rest-catalog.view-endpoints-enabled=true
   fs.local.enabled=true
   local.location=/
 

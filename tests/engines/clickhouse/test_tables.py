@@ -53,7 +53,9 @@ def test_the_past_is_read_by_snapshot(sql, database, namespace, table, ids):
     assert len(sql(f"SELECT id FROM {table} SETTINGS iceberg_snapshot_id = {second}")) == 4
 
 
-def test_a_table_is_created_with_partitions_and_its_namespace_with_it(sql, database, namespace, table, location, warehouse, ids):
+def test_a_table_is_created_with_partitions_and_its_namespace_with_it(
+    sql, database, namespace, table, location, warehouse, ids
+):
     beside = location("readings").rsplit("/", 1)[0]
     made = f"{database}.`{namespace}_made.readings`"
     engine = storage(f"{beside}/{namespace}_made", warehouse.s3)

@@ -16,31 +16,36 @@ def debezium(report, engine):
 
 
 @pytest.fixture(scope="module")
-def database(home):
+def server(home):
     with open(home / "postgres.log", "w") as log, postgres.running(log, wal_level="logical") as server:
         yield server
 
 
 @pytest.fixture
-def execute(database, name):
-    """Runs SQL in a database of the test's own, which has a table of 100 orders."""
-    url = database.fresh_database(name)
-    own = url.rpartition("/")[2]
-    database.execute(
-        own,
+def database(server, name):
+    """A database of the test's own, which has a table of 100 orders."""
+    database = server.fresh_database(name).rpartition("/")[2]
+    server.execute(
+        database,
         """CREATE TABLE orders (id bigint PRIMARY KEY, place text, flow double precision);
            INSERT INTO orders SELECT id, 'sound', id / 2.0 FROM generate_series(1, 100) id;""",
     )
-    return lambda sql: database.execute(own, sql)
+    return database
 
 
 @pytest.fixture
-def changes(database, execute, worker, sink, name):
+def execute(server, database):
+    """Runs SQL in that database."""
+    return lambda sql: server.execute(database, sql)
+
+
+@pytest.fixture
+def changes(server, database, worker, sink, name):
     """The table that the two connectors of the page fill; they end with the test."""
     source = {
         "name": f"{name}-source",
-        "database.port": database.port,
-        "database.dbname": f"{name}_{database.made}",
+        "database.port": server.port,
+        "database.dbname": database,
         "topic.prefix": name,
         "slot.name": name,
         "publication.name": name,

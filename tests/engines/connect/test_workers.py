@@ -1,10 +1,13 @@
-"""Two workers share a connector. The one with the coordinator is killed and comes back; every row arrives once."""
+"""Two workers share a connector. They are killed and come back, and every row arrives once."""
+
+import time
 
 import flow as flows
 import page
 import proxy
 import pytest
 import worker as connect
+from lake import ARRIVE_WITHIN_S
 from readings import readings
 from rest import wait_until
 
@@ -68,6 +71,7 @@ def until_snapshots(stream, lake, table, wanted):
     """Goes on with the stream until the table has that many snapshots."""
     while lake.count(table) == 0 or lake.commits(table) < wanted:
         stream.go_on()
+        time.sleep(0.1)
 
 
 def settle(stream, lake, table):
@@ -109,11 +113,31 @@ def test_a_coordinator_killed_before_it_hears_that_its_commit_landed_doubles_no_
 
     between.to_next_commit(landed_and_killed)
     stream.go_on()
-    wait_until(victim.has_ended)
+    wait_until(victim.has_ended, ARRIVE_WITHIN_S)
     victim.start()
     stream.go_on(5)
 
     settle(stream, lake, table)
     victim.wait_until_ready()
     wait_until(lambda: survivor.states(name) == ["RUNNING"] * (1 + PARTITIONS))
+    report.ran(warehouse, lake.commits(table))
+
+
+def test_workers_killed_before_their_first_commit_is_sent_lose_no_row(
+    group, stream, between, table, lake, name, report, warehouse
+):
+    def never_sent(_):
+        for worker in group:
+            worker.kill()
+        return [proxy.Answer(503, [], b"")]
+
+    between.to_next_commit(never_sent)
+    stream.go_on()
+    wait_until(lambda: all(worker.has_ended() for worker in group), ARRIVE_WITHIN_S)
+    for worker in group:
+        worker.start()
+
+    settle(stream, lake, table)
+    for worker in group:
+        worker.wait_until_ready()
     report.ran(warehouse, lake.commits(table))

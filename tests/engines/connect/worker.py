@@ -125,7 +125,7 @@ def running(*workers):
 
 
 def plugins(folder):
-    """A plug-in folder as Connect wants it, one folder per plug-in: {name: class path} as links to the jars."""
+    """Fills a plug-in folder as Connect wants it: one folder per plug-in, with links to its jars."""
     for name, variable in (("iceberg", "SINK_CLASSPATH"), ("debezium", "DEBEZIUM_CLASSPATH")):
         (folder / name).mkdir(parents=True)
         for jar in map(pathlib.Path, os.environ[variable].split(os.pathsep)):

@@ -5,7 +5,7 @@ from rest import wait_until
 
 def test_an_idle_stream_commits_its_position(lake, numbers, record):
     lake.streaming("v2")
-    lake.numbers(1_000_000, per_second=100)
+    lake.numbers(20_000, per_second=50)
     job = lake.start(f"INSERT INTO {numbers} SELECT id, v FROM numbers WHERE id <= 100")
     wait_until(lambda: empty(lake, numbers), bound_s=180)
     lake.flink.stop_with_savepoint(job)

@@ -121,6 +121,26 @@ def test_remove_orphan_files_deletes_strays_alone(table, call, ids, location, wa
     assert ids(table) == [1, 2, 3]
 
 
+def test_remove_orphan_files_deletes_what_a_list_names_and_the_table_lacks(sql, namespace, table, call, ids):
+    gone = f"frazil.{namespace}.gone"
+    sql(f"CREATE TABLE {gone} USING iceberg AS SELECT 1 AS id")
+    ((stray,),) = sql(f"SELECT file_path FROM {gone}.files")
+    folder = stray.rsplit("/data/", 1)[0]
+    sql(f"DROP TABLE {gone}")
+    sql(
+        f"""CREATE OR REPLACE TEMPORARY VIEW listed AS
+            SELECT file_path, TIMESTAMP '2020-01-01 00:00:00' AS last_modified
+            FROM (SELECT file_path FROM {table}.files UNION ALL SELECT '{stray}')"""
+    )
+
+    removed = call("remove_orphan_files", f"file_list_view => 'listed', location => '{folder}'")
+    sql("DROP VIEW listed")
+
+    assert removed == [(stray,)]
+    assert [file for file in files_below(folder) if file.suffix == ".parquet"] == []
+    assert ids(table) == [1, 2, 3]
+
+
 def test_rollback_to_snapshot_moves_main_back(sql, table, namespace, snapshots, ids):
     sql(f"DELETE FROM {table} WHERE id < 3")
     first, second = snapshots(table)

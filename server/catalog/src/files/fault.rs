@@ -85,7 +85,7 @@ fn cause_of(text: &str, code: Option<&str>, io: Option<ErrorKind>) -> Cause {
         _ if asking_for_credentials.iter().any(|asking| text.contains(asking)) => Cause::NoCredentials,
         _ if text.contains("redirect without LOCATION") || text.contains("status code: 301") => Cause::OtherRegion,
         _ if text.contains("status code: 501") => Cause::Unsupported,
-        _ if text.contains("status code: 401") => Cause::Credentials,
+        _ if text.contains("status code: 401") || text.contains("failed to authenticate") => Cause::Credentials,
         _ if text.contains("status code: 403") || io == Some(ErrorKind::PermissionDenied) => Cause::NotAllowed,
         _ if !text.contains("status code: ") && text.contains("Error performing ") => Cause::Unreachable,
         _ => Cause::Other,

@@ -169,7 +169,7 @@ fn permission(kind: StoreKind, step: Step) -> String {
         (StoreKind::Gcs, _) => "storage.objects.create",
         (StoreKind::Adls, _) => "the role Storage Blob Data Contributor",
     };
-    format!("grant {needed} there")
+    format!("grant {needed} there, and see that the {} exists", bucket(kind))
 }
 
 fn bucket(kind: StoreKind) -> &'static str {

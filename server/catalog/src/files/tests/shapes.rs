@@ -64,6 +64,21 @@ async fn a_refused_request_that_is_quoted_back_leaves_nothing_secret_in_the_erro
 }
 
 #[tokio::test]
+async fn a_bucket_that_is_not_there_is_told_by_name() {
+    let answer =
+        with_body("404 Not Found", "<Error><Code>NoSuchBucket</Code><Message>It is not there.</Message></Error>");
+    let (place, server) = s3(vec![answer.as_str(); 3]).await;
+    let error = files().probe(&place, Uuid::from_u128(1)).await.unwrap_err();
+    assert!(error.message().contains("there is no bucket 'bucket'"), "{error}");
+    let written = files().write_new(&place, "s3://bucket/w/x", Bytes::new()).await;
+    assert!(matches!(written, Err(FileError::NoBucket { .. })), "{written:?}");
+    assert_eq!(Error::from(written.unwrap_err()).kind(), Kind::Unavailable);
+    let read = files().read(&place, "s3://bucket/w/x", LIMIT_BYTES).await;
+    assert!(matches!(read, Err(FileError::Missing { .. })), "{read:?}");
+    server.await.unwrap();
+}
+
+#[tokio::test]
 async fn aws_is_asked_for_a_region_that_nobody_names() {
     let (endpoint, proxy) = canned(vec![with_body("502 Bad Gateway", "")]).await;
     let options = object_store::ClientOptions::new().with_proxy_url(endpoint);
