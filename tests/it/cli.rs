@@ -15,7 +15,7 @@ on_both_stores! {
 
 /// What `frazil warehouse` prints, or the line that it fails with.
 async fn warehouse(server: &str, arguments: &[&str]) -> Result<String, String> {
-    let line = ["frazil", "warehouse"].iter().chain(arguments).chain(&["--server", server]);
+    let line = [&["frazil", "warehouse"], arguments, &["--server", server]].concat();
     let Some(Command::Warehouse(command)) = Cli::parse_from(line).command else { panic!("another command") };
     let mut printed = Vec::new();
     command.run(&mut printed).await.map_err(|error| error.to_string())?;

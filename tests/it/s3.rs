@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-/// The settings of a store with a bucket that this test has made.
+/// The settings of a store.
 pub struct S3 {
     pub endpoint: String,
     pub region: String,
@@ -35,12 +35,21 @@ impl S3 {
         }
     }
 
-    /// A bucket of its own, made through the file system below the store.
-    pub async fn bucket(&self) -> String {
-        let name = format!("it-{}", Uuid::now_v7());
-        let made = Client::new().post(format!("{}/buckets/{name}/", self.filer)).send().await.unwrap();
-        made.error_for_status().unwrap();
-        name
+    /// A place of its own in a bucket that all tests share, for a bucket costs the store more than a test is worth.
+    pub async fn place(&self) -> String {
+        self.place_in("it").await
+    }
+
+    /// The same in another bucket.
+    pub async fn place_elsewhere(&self) -> String {
+        self.place_in("it-elsewhere").await
+    }
+
+    /// Makes the bucket through the file system below the store, where it is not there yet.
+    async fn place_in(&self, bucket: &str) -> String {
+        let made = Client::new().post(format!("{}/buckets/{bucket}/", self.filer)).send().await.unwrap();
+        assert!(made.status().is_success() || made.status() == 409, "{}", made.status());
+        format!("s3://{bucket}/{}", Uuid::now_v7())
     }
 
     /// Waits until the object is no longer there.

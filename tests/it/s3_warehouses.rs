@@ -24,9 +24,9 @@ on_both_stores! {
     a_purge_goes_on_after_its_warehouse,
 }
 
-/// Makes the warehouse `lake` in a bucket of its own, with a namespace; returns its root.
+/// Makes the warehouse `lake` at a place of its own, with a namespace; returns its root.
 async fn lake(server: &TestServer, s3: &S3) -> String {
-    let root = format!("s3://{}/lake", s3.bucket().await);
+    let root = s3.place().await;
     let body = json!({"name": "lake", "location": root, "storage": s3.storage()});
     server.post(WAREHOUSES, body).await.expect(201);
     server.post("/v1/lake/namespaces", json!({"namespace": ["n"]})).await.expect(200);
@@ -99,7 +99,7 @@ async fn another_config_is_another_answer(server: &TestServer) {
 async fn a_table_may_lie_in_another_bucket_of_the_same_store(server: &TestServer) {
     let s3 = S3::of_the_runner();
     lake(server, &s3).await;
-    let elsewhere = format!("s3://{}/shared", s3.bucket().await);
+    let elsewhere = s3.place_elsewhere().await;
     let location = format!("{elsewhere}/t");
     let body = json!({"name": "t", "schema": schema(), "location": location});
     server.post(&format!("{NAMESPACE}/tables"), body).await.refused(400, "BadRequestException");
@@ -125,16 +125,16 @@ async fn a_secret_that_is_left_out_stays(server: &TestServer) {
 
 async fn what_is_wrong_with_a_store_is_told(server: &TestServer) {
     let s3 = S3::of_the_runner();
-    let bucket = s3.bucket().await;
+    let root = s3.place().await;
     let with = |field: &str, value: &str| {
         let mut storage = s3.storage();
         storage[field] = value.into();
         storage
     };
-    for (storage, root) in [
-        (with("secret-access-key", "wrong-and-hushed"), format!("s3://{bucket}/lake")),
-        (with("access-key-id", "nobody"), format!("s3://{bucket}/lake")),
-        (with("secret-access-key", "env:NO_SUCH_VARIABLE"), format!("s3://{bucket}/lake")),
+    for storage in [
+        with("secret-access-key", "wrong-and-hushed"),
+        with("access-key-id", "nobody"),
+        with("secret-access-key", "env:NO_SUCH_VARIABLE"),
     ] {
         let body = json!({"name": "lake", "location": root, "storage": storage});
         let refusal = server.post(WAREHOUSES, body).await.refused(400, "BadRequestException");
@@ -155,7 +155,7 @@ async fn a_store_that_falls_silent_keeps_nobody_else_waiting(server: &TestServer
     let proxy = Proxy::before(&s3).await;
     let mut storage = s3.storage();
     storage["endpoint"] = proxy.endpoint.as_str().into();
-    let root = format!("s3://{}/lost", s3.bucket().await);
+    let root = s3.place().await;
     server.post(WAREHOUSES, json!({"name": "lost", "location": root, "storage": storage})).await.expect(201);
     server.post("/v1/lost/namespaces", json!({"namespace": ["n"]})).await.expect(200);
     proxy.fall_silent();
@@ -184,7 +184,7 @@ async fn a_store_that_is_silent_makes_no_warehouse(server: &TestServer) {
     proxy.fall_silent();
     let mut storage = s3.storage();
     storage["endpoint"] = proxy.endpoint.as_str().into();
-    let body = json!({"name": "lake", "location": format!("s3://{}/lake", s3.bucket().await), "storage": storage});
+    let body = json!({"name": "lake", "location": s3.place().await, "storage": storage});
     let refusal = server.post(WAREHOUSES, body).await.refused(400, "BadRequestException");
     assert!(!refusal.text.contains(&s3.secret_access_key), "{}", refusal.text);
     server.get(LAKE).await.expect(404);
