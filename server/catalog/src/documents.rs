@@ -109,9 +109,7 @@ impl Documents {
     /// The table in the file as it is now: a file that a client names is not ours, and may have been replaced. One that
     /// cannot be read is `Invalid`.
     pub async fn table_anew(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<TableDocument>, FileError> {
-        self.forget(warehouse.id, location).await;
-        let home = (warehouse.id, &warehouse.place);
-        self.read(&self.tables, home, location, (TableDocument::read, Kind::Invalid)).await
+        self.read_anew(&self.tables, warehouse, location, TableDocument::read).await
     }
 
     /// As [`Self::table`].
@@ -122,9 +120,7 @@ impl Documents {
 
     /// As [`Self::table_anew`].
     pub async fn view_anew(&self, warehouse: &Warehouse, location: &str) -> Result<Arc<ViewDocument>, FileError> {
-        self.forget(warehouse.id, location).await;
-        let home = (warehouse.id, &warehouse.place);
-        self.read(&self.views, home, location, (ViewDocument::read, Kind::Invalid)).await
+        self.read_anew(&self.views, warehouse, location, ViewDocument::read).await
     }
 
     /// What lay there is gone, or may be.
@@ -176,23 +172,43 @@ impl Documents {
         }
     }
 
+    /// Whoever asks for a document while it is being read waits for it.
     async fn read<M: Send + Sync + 'static>(
         &self,
         cache: &Cache<M>,
         (warehouse, place): (WarehouseId, &Place),
         location: &str,
+        reader: (Reader<M>, Kind),
+    ) -> Result<Arc<Document<M>>, FileError> {
+        let load = self.fetch(place, location, reader);
+        cache.try_get_with((warehouse, location.to_owned()), load).await.map_err(own)
+    }
+
+    /// Reads beside the memory, so that a store which does not answer takes nothing out of it.
+    async fn read_anew<M: Send + Sync + 'static>(
+        &self,
+        cache: &Cache<M>,
+        warehouse: &Warehouse,
+        location: &str,
+        reader: Reader<M>,
+    ) -> Result<Arc<Document<M>>, FileError> {
+        let document = self.fetch(&warehouse.place, location, (reader, Kind::Invalid)).await?;
+        cache.insert((warehouse.id, location.to_owned()), document.clone()).await;
+        Ok(document)
+    }
+
+    async fn fetch<M: Send + Sync + 'static>(
+        &self,
+        place: &Place,
+        location: &str,
         (read, unreadable): (Reader<M>, Kind),
     ) -> Result<Arc<Document<M>>, FileError> {
-        let load = async {
-            let stored = self.files.read(place, location, DOCUMENT_MAX_BYTES).await?;
-            let parsed = blocking::run(move || Ok(Arc::new(read(gunzip(stored)?)?)));
-            parsed.await.map_err(|error| {
-                let message = format!("metadata file {location} cannot be read: {}", error.message());
-                FileError::Invalid(Error::new(unreadable, message).with_source(error))
-            })
-        };
-        // Whoever asks for a document while it is being read waits for it.
-        cache.try_get_with((warehouse, location.to_owned()), load).await.map_err(own)
+        let stored = self.files.read(place, location, DOCUMENT_MAX_BYTES).await?;
+        let parsed = blocking::run(move || Ok(Arc::new(read(gunzip(stored)?)?)));
+        parsed.await.map_err(|error| {
+            let message = format!("metadata file {location} cannot be read: {}", error.message());
+            FileError::Invalid(Error::new(unreadable, message).with_source(error))
+        })
     }
 }
 

@@ -57,7 +57,10 @@ async fn serve_catalog(config: Config) -> Result<(), Error> {
     let telemetry = Telemetry::begin(&config.log, &config.telemetry)?;
     let metrics = telemetry::install(telemetry::recorder())?;
     let server = Server::open(config, metrics).await?;
-    println!("{}", welcome::text(&welcome::catalog_uri(&server.config.server, server.address)));
+    println!(
+        "{}",
+        welcome::text(&welcome::catalog_uri(&server.config.server, server.address), &server.config.database_url())
+    );
     tracing::info!(address = %server.address, database = %server.config.database_url(), "serving");
     let end = CancellationToken::new();
     tokio::spawn(end_on_signal(end.clone()));

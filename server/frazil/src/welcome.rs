@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::config::ServerConfig;
+use crate::config::{DatabaseUrl, ServerConfig};
 
 /// Where clients on this machine, or behind the configured address, find the catalog.
 pub fn catalog_uri(config: &ServerConfig, address: SocketAddr) -> String {
@@ -13,10 +13,12 @@ pub fn catalog_uri(config: &ServerConfig, address: SocketAddr) -> String {
     }
 }
 
-/// The settings of every engine for the warehouse `default`, to be copied as they stand.
-pub fn text(uri: &str) -> String {
+/// Where the catalog keeps its state, and the settings of every engine for the warehouse `default`, to be copied as they
+/// stand.
+pub fn text(uri: &str, database: &DatabaseUrl) -> String {
     format!(
         r#"Frazil serves the Iceberg REST catalog at {uri}
+with its state in {database}. Ctrl-C ends it; frazil --help tells what else it can do.
 
 Spark (spark-sql --packages org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0 …)
   --conf spark.sql.extensions=org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderName, HeaderValue, Method, header};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use catalog::error::{Error, Kind};
@@ -79,7 +79,9 @@ pub async fn answer_failures(request: Request, next: Next) -> Response {
 fn log(failure: &ApiError) {
     match failure.status() {
         status if status.is_server_error() => tracing::error!(status = status.as_u16(), "{}", failure.chain()),
-        status => tracing::debug!(status = status.as_u16(), "{}", failure.chain()),
+        // Clients ask for what is not there all the time.
+        StatusCode::NOT_FOUND => tracing::debug!(status = 404, "{}", failure.chain()),
+        status => tracing::info!(status = status.as_u16(), "{}", failure.chain()),
     }
 }
 
