@@ -99,6 +99,11 @@ impl Location {
         self.host().splitn(3, '.').nth(2).unwrap_or_default()
     }
 
+    /// Whether one set of credentials is for both: the same kind of store and, in ADLS, the same storage account.
+    pub fn is_in_store_of(&self, other: &Location) -> bool {
+        (self.kind(), self.account(), self.account_suffix()) == (other.kind(), other.account(), other.account_suffix())
+    }
+
     /// The key in the bucket, or the absolute path of a local file without its first slash; not decoded.
     pub fn key(&self) -> &str {
         self.path().strip_prefix('/').unwrap_or_default()
@@ -487,6 +492,21 @@ mod tests {
         assert_eq!((adls.key(), s3.account(), s3.account_suffix()), ("x y", "", ""));
         let kinds = [&file, &s3, &place("gs://b"), &adls].map(Location::kind);
         assert_eq!(kinds.map(|kind| kind.to_string()), ["file", "s3", "gcs", "adls"]);
+    }
+
+    #[test]
+    fn a_store_is_a_kind_and_in_adls_an_account() {
+        for (one, other, same) in [
+            ("file:///a", "file:///b", true),
+            ("s3://b/x", "s3a://c/y", true),
+            ("s3://b/x", "gs://b/x", false),
+            ("abfss://c@a.dfs.core.windows.net/x", "wasbs://d@A.blob.core.windows.net", true),
+            ("abfss://c@a.dfs.core.windows.net/x", "abfss://c@b.dfs.core.windows.net/x", false),
+            ("abfss://c@a.dfs.core.windows.net/x", "abfss://c@a.dfs.elsewhere.example/x", false),
+        ] {
+            assert_eq!(place(one).is_in_store_of(&place(other)), same, "{one} {other}");
+            assert_eq!(place(other).is_in_store_of(&place(one)), same, "{other} {one}");
+        }
     }
 
     #[test]
