@@ -138,8 +138,9 @@ impl SecretsKey {
 
     /// Out of a file that holds what [`Self::parse`] takes, or the 32 bytes themselves.
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(|error| {
-            Error::invalid(format!("cannot read the secrets key in {}", path.display())).with_source(error)
+        let bytes = read_small(path).map_err(|unread| {
+            let message = format!("the secrets key is in {}, which {}", path.display(), unread.why);
+            unread.explain(Error::invalid(message))
         })?;
         match Self::of(&bytes) {
             Some(key) => Ok(key),
@@ -195,21 +196,44 @@ fn unusable(message: String) -> Error {
     Error::new(Kind::Unavailable, message)
 }
 
+/// Why a file cannot be used: what to say of it, and what the system said.
+struct Unread {
+    why: &'static str,
+    source: Option<std::io::Error>,
+}
+
+impl Unread {
+    fn explain(self, error: Error) -> Error {
+        match self.source {
+            Some(source) => error.with_source(source),
+            None => error,
+        }
+    }
+}
+
+/// The whole file, if it is one and small: a device or a pipe has no size and may have no end.
+fn read_small(path: &Path) -> std::result::Result<Vec<u8>, Unread> {
+    let unreadable = |source| Unread { why: "the server cannot read", source: Some(source) };
+    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(Unread { why: "is no regular file", source: None });
+    }
+    let mut bytes = Vec::new();
+    let limited = File::open(path).map_err(unreadable)?.take(SECRET_FILE_LIMIT_BYTES + 1).read_to_end(&mut bytes);
+    limited.map_err(unreadable)?;
+    match bytes.len() as u64 > SECRET_FILE_LIMIT_BYTES {
+        true => Err(Unread { why: "is too large for a secret", source: None }),
+        false => Ok(bytes),
+    }
+}
+
 /// Without the line ends that editors leave.
 fn read_text(path: &Path, field: &str) -> Result<String> {
-    let shown = path.display();
-    let failed = || format!("storage {field} is in the file {shown}, which the server cannot read");
-    let unreadable = |error| unusable(failed()).with_source(error);
-    // A device or a pipe has no size and may have no end.
-    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
-        return Err(unusable(format!("storage {field} is in {shown}, which is no regular file")));
-    }
-    let mut text = String::new();
-    let limited = File::open(path).map_err(unreadable)?.take(SECRET_FILE_LIMIT_BYTES + 1).read_to_string(&mut text);
-    limited.map_err(unreadable)?;
-    if text.len() as u64 > SECRET_FILE_LIMIT_BYTES {
-        return Err(unusable(format!("storage {field} is in the file {shown}, which is too large for a secret")));
-    }
+    let failed = |why: &str| unusable(format!("storage {field} is in the file {}, which {why}", path.display()));
+    let bytes = read_small(path).map_err(|unread| {
+        let error = failed(unread.why);
+        unread.explain(error)
+    })?;
+    let text = String::from_utf8(bytes).map_err(|_| failed("is no text"))?;
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
@@ -298,8 +322,10 @@ mod tests {
             secret.open("field", None).unwrap_err().message().to_owned()
         };
         assert!(message(&large.display().to_string()).contains("too large"));
+        assert!(SecretsKey::read(&large).unwrap_err().message().contains("too large"));
         for endless in ["/dev/zero", "/dev"] {
             assert!(message(endless).contains("no regular file"), "{endless}");
+            assert!(SecretsKey::read(Path::new(endless)).unwrap_err().message().contains("no regular file"));
         }
     }
 
