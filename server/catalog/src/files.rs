@@ -206,7 +206,7 @@ impl Files {
         if path.is_root() {
             return Err(Error::invalid(format!("location '{location}' names a store and no file in it")).into());
         }
-        let client = self.client(StoreKey::of(&parsed, &place.storage)).await?;
+        let client = self.client(StoreKey::of(&parsed, &place.storage)?).await?;
         Ok(Object { client, path, location: parsed })
     }
 

@@ -43,15 +43,20 @@ pub struct Client {
 }
 
 impl StoreKey {
-    /// Where the settings of the warehouse are for another kind of store, those of the environment serve.
-    pub fn of(location: &Location, storage: &Storage) -> Self {
-        let storage = if storage.fits(location) { storage.clone() } else { Storage::for_location(location) };
-        Self {
-            storage,
+    /// Refuses a location that these settings are not for: nothing is reached in the server's own name by mistake.
+    pub fn of(location: &Location, storage: &Storage) -> Result<Self> {
+        if !storage.fits(location) {
+            let (kind, settings) = (location.kind(), storage.kind());
+            return Err(Error::invalid(format!(
+                "location '{location}' is of type {kind}, and the storage of the warehouse of type {settings}"
+            )));
+        }
+        Ok(Self {
+            storage: storage.clone(),
             bucket: location.bucket().to_owned(),
             account: location.account().to_owned(),
             account_suffix: location.account_suffix().to_owned(),
-        }
+        })
     }
 
     /// Whether the client is to be made anew after a while, as a secret in a file may have changed.
@@ -246,7 +251,8 @@ mod tests {
     }
 
     fn key(text: &str) -> StoreKey {
-        StoreKey::of(&Location::parse(text).unwrap(), &Storage::S3(keys()))
+        let location = Location::parse(text).unwrap();
+        StoreKey::of(&location, &Storage::for_location(&location)).unwrap()
     }
 
     #[test]
@@ -281,7 +287,7 @@ mod tests {
     #[tokio::test]
     async fn half_a_key_makes_no_client() {
         let half = Storage::S3(S3Storage { secret_access_key: None, session_token: None, ..keys() });
-        let key = StoreKey::of(&Location::parse("s3://b/x").unwrap(), &half);
+        let key = StoreKey::of(&Location::parse("s3://b/x").unwrap(), &half).unwrap();
         assert!(key.connect(None).await.unwrap_err().message().contains("secret-access-key"));
     }
 
@@ -296,7 +302,8 @@ mod tests {
     }
 
     #[test]
-    fn another_kind_of_store_takes_its_settings_from_the_environment() {
-        assert_eq!(key("gs://b/x").storage, Storage::Gcs(GcsStorage::default()));
+    fn another_kind_of_store_is_not_reached() {
+        let refused = StoreKey::of(&Location::parse("gs://b/x").unwrap(), &Storage::S3(keys())).unwrap_err();
+        assert!(refused.message().contains("is of type gcs"), "{refused}");
     }
 }
