@@ -13,7 +13,7 @@ use url::Url;
 
 use super::fault::Fault;
 use super::secret::{Secret, SecretsKey};
-use super::storage::{AdlsStorage, GcsStorage, S3Storage, Storage};
+use super::storage::{AdlsStorage, GcsStorage, REGION_OF_ENDPOINTS, S3Storage, Storage};
 use crate::blocking;
 use crate::error::{Error, Kind, Result};
 use crate::location::Location;
@@ -175,7 +175,9 @@ fn s3_builder(bucket: &str, s3: &S3Storage, region: Option<String>) -> Result<Am
         .with_conditional_put(S3ConditionalPut::ETagMatch)
         .with_virtual_hosted_style_request(!path_style)
         .with_bucket_name(bucket);
-    if let Some(region) = s3.region.clone().or(region) {
+    // The one that clients are told, whatever the environment says.
+    let of_endpoint = s3.endpoint.as_ref().map(|_| REGION_OF_ENDPOINTS.to_owned());
+    if let Some(region) = s3.region.clone().or(region).or(of_endpoint) {
         builder = builder.with_region(region);
     }
     if let Some(endpoint) = endpoint {
@@ -271,6 +273,16 @@ mod tests {
             assert_eq!(builder.get_config_value(&key).as_deref(), Some(value), "{key:?}");
         }
         builder.build().unwrap();
+    }
+
+    #[test]
+    fn the_region_of_an_endpoint_is_the_one_that_clients_are_told() {
+        let without_keys = S3Storage { endpoint: keys().endpoint, ..S3Storage::default() };
+        for s3 in [S3Storage { region: None, ..keys() }, without_keys] {
+            let signed_with = s3_builder("b", &s3, None).unwrap().get_config_value(&AmazonS3ConfigKey::Region);
+            let told = Storage::S3(s3).client_config().remove("s3.region");
+            assert_eq!((signed_with.as_deref(), told.as_deref()), (Some("us-east-1"), Some("us-east-1")));
+        }
     }
 
     #[test]
