@@ -77,7 +77,7 @@ impl StoreKey {
     }
 
     fn build(&self, opened: &Storage, region: Option<String>) -> Result<Arc<dyn ObjectStore>> {
-        let unusable = |error| unusable(&self.bucket, opened, error);
+        let unusable = |_| unusable(&self.bucket, opened);
         Ok(match opened {
             Storage::File => Arc::new(LocalFileSystem::new().with_fsync(true)),
             Storage::S3(s3) => Arc::new(s3_builder(&self.bucket, s3, region)?.build().map_err(unusable)?),
@@ -120,8 +120,8 @@ impl StoreKey {
     }
 }
 
-/// The client's own words may quote a secret that it could not read: they are kept only where none was given.
-fn unusable(bucket: &str, opened: &Storage, error: object_store::Error) -> Error {
+/// The client's own words are not kept: they may quote a secret that it could not read, given or of the environment.
+fn unusable(bucket: &str, opened: &Storage) -> Error {
     let message = |what: &str| format!("the storage settings of '{bucket}' cannot be used: {what}");
     match opened {
         Storage::Gcs(gcs) if gcs.service_account_key.is_some() => {
@@ -129,7 +129,20 @@ fn unusable(bucket: &str, opened: &Storage, error: object_store::Error) -> Error
         }
         Storage::Adls(adls) if adls.account_key.is_some() => Error::invalid(message("account-key is not base64")),
         opened if opened.has_secrets() => Error::invalid(message("no client can be made of them")),
-        _ => Error::invalid(message(&error.to_string())).with_source(error),
+        opened => Error::invalid(message(&format!(
+            "no client can be made of them and of what the server's environment names; check {}",
+            environment(opened)
+        ))),
+    }
+}
+
+/// Where the server finds credentials that are not given.
+fn environment(storage: &Storage) -> &'static str {
+    match storage {
+        Storage::File => "the user that the server runs as",
+        Storage::S3(_) => "its AWS_… variables",
+        Storage::Gcs(_) => "its GOOGLE_… variables and the file of its default credentials",
+        Storage::Adls(_) => "its AZURE_… variables",
     }
 }
 
@@ -311,6 +324,16 @@ mod tests {
         let (one, same) = (key("abfss://c@a.dfs.core.windows.net/x"), key("wasbs://c@a.blob.core.windows.net/y"));
         assert_eq!(one, same);
         assert_ne!(one, key("abfss://c@b.dfs.core.windows.net/x"));
+    }
+
+    #[test]
+    fn settings_of_the_environment_that_cannot_be_used_are_told_by_their_names() {
+        for (location, named) in
+            [("gs://b", "GOOGLE_"), ("abfss://c@a.dfs.core.windows.net", "AZURE_"), ("s3://b", "AWS_")]
+        {
+            let error = unusable("b", &Storage::for_location(&Location::parse(location).unwrap()));
+            assert!(error.message().contains(named) && std::error::Error::source(&error).is_none(), "{error}");
+        }
     }
 
     #[test]
