@@ -156,7 +156,13 @@ impl Files {
         let (locations, mut result) = keep_inside(place, locations).await;
         let mut by_store: Vec<(Object, Vec<Path>)> = Vec::new();
         for location in locations {
-            let object = self.named(place, location.as_str()).await?;
+            let object = match self.named(place, location.as_str()).await {
+                Ok(object) => object,
+                Err(error) => {
+                    result = result.and(Err(error));
+                    continue;
+                }
+            };
             let path = object.path.clone();
             match by_store.iter_mut().find(|(first, _)| Arc::ptr_eq(&first.client, &object.client)) {
                 Some((_, paths)) => paths.push(path),
