@@ -204,8 +204,25 @@ pub fn strip_trailing_slashes(text: &str) -> &str {
 }
 
 fn refuse(text: &str, why: &str) -> Error {
-    let shown: String = text.chars().take(SHOWN_CHARS).flat_map(char::escape_debug).collect();
+    let shown: String = without_user(text).chars().take(SHOWN_CHARS).flat_map(char::escape_debug).collect();
     Error::invalid(format!("location '{shown}' {why}"))
+}
+
+/// What stands before an `@` may be meant as credentials, but for the container of an ADLS location.
+fn without_user(text: &str) -> Cow<'_, str> {
+    let Some((scheme, rest)) = text.split_once(':') else {
+        return text.into();
+    };
+    let Some((before, after)) = rest.rsplit_once('@') else {
+        return text.into();
+    };
+    let in_authority = !before.trim_start_matches('/').contains('/');
+    let is_harmless = match kind_of(&scheme.to_ascii_lowercase()) {
+        Some(StoreKind::File) => true,
+        Some(StoreKind::Adls) => !before.contains(':'),
+        _ => !before.contains(':') && !in_authority,
+    };
+    if is_harmless { text.into() } else { format!("{scheme}:…@{after}").into() }
 }
 
 fn check_characters(text: &str) -> Result<()> {
@@ -455,6 +472,23 @@ mod tests {
     fn a_refusal_shows_the_location() {
         let error = Location::parse("s3://b/../c").unwrap_err();
         assert_eq!(error.message(), "location 's3://b/../c' contains a '.' or '..' segment");
+    }
+
+    #[test]
+    fn a_refusal_shows_no_credentials() {
+        for (text, shown) in [
+            ("s3://key:hush@b/x", "s3:…@b/x"),
+            ("s3://key:hu/hush@b/x", "s3:…@b/x"),
+            ("gs://hush@b/x", "gs:…@b/x"),
+            ("key:hush@b", "key:…@b"),
+            ("abfss://c:hush@a.dfs.core.windows.net/x", "abfss:…@a.dfs.core.windows.net/x"),
+            ("abfss://c@a/x", "abfss://c@a/x"),
+            ("s3://b/me@example//x", "s3://b/me@example//x"),
+            ("file:///a:b@c/../d", "file:///a:b@c/../d"),
+        ] {
+            let error = Location::parse(text).unwrap_err();
+            assert!(error.message().starts_with(&format!("location '{shown}' ")), "{error}");
+        }
     }
 
     #[test]

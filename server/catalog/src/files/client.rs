@@ -218,7 +218,8 @@ fn endpoint_of_environment(builder: &AmazonS3Builder) -> Option<String> {
 
 /// In the virtual-hosted style the bucket is the first part of the endpoint's host name.
 fn bucket_endpoint(endpoint: &str, bucket: &str, path_style: bool) -> Result<String> {
-    let refused = || Error::invalid(format!("storage endpoint '{endpoint}' is not a URL like 'https://host:port'"));
+    // Not shown: one of the environment may hold credentials.
+    let refused = || Error::invalid("storage endpoint is not a URL like 'https://host:port'");
     let mut url = Url::parse(endpoint).map_err(|error| refused().with_source(error))?;
     let host = url.host_str().ok_or_else(refused)?;
     if !path_style {

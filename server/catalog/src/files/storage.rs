@@ -308,6 +308,7 @@ fn check_endpoint(endpoint: Option<&str>) -> Result<()> {
         Ok(url) if !url.username().is_empty() || url.password().is_some() => refused("holds credentials"),
         Ok(url) if url.query().is_some() || url.fragment().is_some() => refused("has a query or a fragment"),
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(()),
+        _ if endpoint.contains('@') => refused("is no URL of a server"),
         _ => refused(&format!("'{endpoint}' is no URL of a server")),
     }
 }

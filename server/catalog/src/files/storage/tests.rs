@@ -110,6 +110,8 @@ fn settings_that_contradict_each_other_are_refused_by_name() {
         (endpoint("127.0.0.1:9000"), "endpoint"),
         (endpoint("ftp://host"), "endpoint"),
         (endpoint("http://id:hush@host"), "credentials"),
+        (endpoint("https://id:hu/sh-hush@host"), "no URL of a server"),
+        (endpoint("id:hush@host:9000"), "no URL of a server"),
         (endpoint("http://host/?x"), "query"),
         (Storage::Gcs(gcs).check().unwrap_err().message().to_owned(), "anonymous"),
         (adls(AdlsStorage { account_key: secret(), sas_token: secret(), ..AdlsStorage::default() }), "sas-token"),
