@@ -176,7 +176,7 @@ impl Warehouses {
     ) -> Result<Warehouse> {
         let now = self.read(name).await?;
         let WarehouseSettings { storage, allowed, defaults, overrides } = settings;
-        let mut place = Place { allowed, storage: rules::storage_after(storage, &now.place), ..now.place };
+        let mut place = Place { allowed, storage: rules::storage_after(storage, &now.place)?, ..now.place };
         rules::check(&place, &defaults, &overrides)?;
         place.storage = self.files.seal(&place.storage)?;
         self.probe(&place, ctx.new_id()).await?;

@@ -30,15 +30,13 @@ pub fn check(place: &Place, defaults: &BTreeMap<String, String>, overrides: &BTr
     settings::check("overrides", overrides)
 }
 
-/// The storage of a changed warehouse: secrets that are left out stay, if they belong to the same key.
-pub fn storage_after(wanted: Option<Storage>, now: &Place) -> Storage {
-    match wanted {
-        Some(mut storage) => {
-            storage.keep_secrets(&now.storage);
-            storage
-        }
-        None => Storage::for_location(&now.root),
-    }
+/// The storage of a changed warehouse: secrets that are left out stay, and must belong to the same key.
+pub fn storage_after(wanted: Option<Storage>, now: &Place) -> Result<Storage> {
+    let Some(mut storage) = wanted else {
+        return Ok(Storage::for_location(&now.root));
+    };
+    storage.keep_secrets(&now.storage)?;
+    Ok(storage)
 }
 
 /// One store holds all files of a warehouse, for its credentials go to all of its places.
