@@ -77,7 +77,8 @@ impl Flags {
     /// The settings of file, environment and these flags.
     pub fn load(&self) -> Result<Config, ConfigError> {
         self.settings()?;
-        Config::load(self.config.as_deref(), std::env::vars(), self)
+        let config = Config::load(self.config.as_deref(), std::env::vars(), self)?;
+        Ok(Config { file: self.config.clone(), ..config })
     }
 
     fn settings(&self) -> Result<Figment, ConfigError> {

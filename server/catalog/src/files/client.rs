@@ -1,5 +1,6 @@
 //! The clients of object stores: one for each bucket and settings, with a bound of its own.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,10 +65,15 @@ impl StoreKey {
         self.storage.has_secret_in_file()
     }
 
-    /// Opens the secrets, asks for the region of the bucket where nobody names it, and makes the client.
-    pub async fn connect(self, key: Option<SecretsKey>) -> Result<Arc<dyn ObjectStore>> {
+    /// Opens the secrets, asks for the region of the bucket where nobody names it, and makes the client. No secret is
+    /// read out of the server's `own_files`.
+    pub async fn connect(self, key: Option<SecretsKey>, own_files: Arc<[PathBuf]>) -> Result<Arc<dyn ObjectStore>> {
         let stored = self.storage.clone();
-        let opened = blocking::run(move || stored.opened(key.as_ref())).await?;
+        let open = move || {
+            stored.check_files(&own_files)?;
+            stored.opened(key.as_ref())
+        };
+        let opened = blocking::run(open).await?;
         opened.check()?;
         let region = match &opened {
             Storage::S3(s3) if !knows_region(s3) => Some(region_of(&self.bucket, &client_options(None)).await?),
@@ -314,7 +320,7 @@ mod tests {
     async fn half_a_key_makes_no_client() {
         let half = Storage::S3(S3Storage { secret_access_key: None, session_token: None, ..keys() });
         let key = StoreKey::of(&Location::parse("s3://b/x").unwrap(), &half).unwrap();
-        assert!(key.connect(None).await.unwrap_err().message().contains("secret-access-key"));
+        assert!(key.connect(None, Arc::default()).await.unwrap_err().message().contains("secret-access-key"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
@@ -21,6 +21,9 @@ const SECRET_FILE_LIMIT_BYTES: u64 = 64 << 10;
 
 /// The server's own settings, its secrets key among them, are in variables of this prefix.
 const OWN_VARIABLES: &str = "FRAZIL_";
+
+/// What the system tells of the process, its variables among them.
+const OF_THE_PROCESS: &str = "/proc";
 
 /// A text that is never printed: `env:NAME` and `file:PATH` say where the secret is, `sealed:…` holds it encrypted, and
 /// anything else is the secret itself, which is sealed before it is stored.
@@ -86,6 +89,24 @@ impl Secret {
                 ))),
             },
         }
+    }
+
+    /// Refuses a file that is the server's own, by whatever path. One that cannot be found is told of when it is opened.
+    pub(super) fn check_file(&self, field: &str, own_files: &[PathBuf]) -> Result<()> {
+        let Form::File(path) = self.form() else {
+            return Ok(());
+        };
+        let Ok(real) = path.canonicalize() else {
+            return Ok(());
+        };
+        let is_own = |own: &PathBuf| own.canonicalize().is_ok_and(|own| own == real);
+        if real.starts_with(OF_THE_PROCESS) || own_files.iter().any(is_own) {
+            return Err(Error::invalid(format!(
+                "storage {field} names the file {}, which is the server's own: keep the secret in another file",
+                path.display()
+            )));
+        }
+        Ok(())
     }
 
     /// As [`Self::reveal`] tells it then: the secret itself. Blocks where it is in a file.
@@ -310,6 +331,27 @@ mod tests {
         assert_eq!(in_environment.open("field", None).unwrap().reveal(), std::env::var("PATH").unwrap());
         assert!(Secret::new("env:NO_SUCH_VARIABLE").open("field", None).unwrap_err().message().contains("NO_SUCH"));
         assert!(Secret::new("file:/no/such").open("field", None).unwrap_err().message().contains("/no/such"));
+    }
+
+    #[test]
+    fn no_file_of_the_server_is_a_secret_of_a_warehouse() {
+        let folder = tempfile::tempdir().unwrap();
+        let (own, link, other) = (folder.path().join("own"), folder.path().join("link"), folder.path().join("other"));
+        for path in [&own, &other] {
+            std::fs::write(path, "hush").unwrap();
+        }
+        std::os::unix::fs::symlink(&own, &link).unwrap();
+        let own_files = [own.clone()];
+        let checked =
+            |path: &Path| Secret::new(format!("file:{}", path.display())).check_file("session-token", &own_files);
+        for path in [&own, &link, &folder.path().join("./own"), Path::new("/proc/self/environ")] {
+            let error = checked(path).unwrap_err();
+            assert!(error.message().contains("the server's own"), "{error}");
+        }
+        for path in [&other, Path::new("/no/such")] {
+            checked(path).unwrap();
+        }
+        Secret::new("env:PATH").check_file("session-token", &own_files).unwrap();
     }
 
     #[test]

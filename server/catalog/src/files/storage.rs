@@ -1,6 +1,7 @@
 //! How the store of a warehouse is reached: the settings as they are stored, and what clients are told of them.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -165,6 +166,11 @@ impl Storage {
 
     pub(super) fn sealed(&self, key: Option<&SecretsKey>) -> Result<Self> {
         self.with_secrets(|field, secret| secret.seal(field, key))
+    }
+
+    /// Refuses a secret in one of the server's own files. Blocks: links are followed.
+    pub(super) fn check_files(&self, own_files: &[PathBuf]) -> Result<()> {
+        self.with_secrets(|field, secret| secret.check_file(field, own_files).map(|()| secret.clone())).map(drop)
     }
 
     /// With every secret as [`Secret::reveal`] is to tell it. Blocks where one is in a file.
