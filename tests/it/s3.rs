@@ -37,7 +37,7 @@ impl S3 {
 
     /// A place of its own in a bucket that all tests share, for a bucket costs the store more than a test is worth.
     pub async fn place(&self) -> String {
-        self.place_in("it").await
+        self.place_in("it-shared").await
     }
 
     /// The same in another bucket.
