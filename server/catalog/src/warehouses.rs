@@ -143,6 +143,7 @@ impl Warehouses {
     async fn make(&self, ctx: &RequestContext, new: NewWarehouse) -> Result<Warehouse> {
         let NewWarehouse { name, location, settings } = new;
         let storage = settings.storage.unwrap_or_else(|| Storage::for_location(&location));
+        storage.check_given()?;
         let mut place = Place { root: location, allowed: settings.allowed, storage };
         rules::check(&place, &settings.defaults, &settings.overrides)?;
         if self.store.warehouse(&name).await?.is_some() {

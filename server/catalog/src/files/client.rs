@@ -10,7 +10,7 @@ use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
 use object_store::local::LocalFileSystem;
 use object_store::{ClientOptions, ObjectStore, RetryConfig, StaticCredentialProvider};
 use tokio::sync::Semaphore;
-use url::Url;
+use url::{Host, Url};
 
 use super::fault::Fault;
 use super::secret::{Secret, SecretsKey};
@@ -228,6 +228,11 @@ fn bucket_endpoint(endpoint: &str, bucket: &str, path_style: bool) -> Result<Str
     let refused = || Error::invalid("storage endpoint is not a URL like 'https://host:port'");
     let mut url = Url::parse(endpoint).map_err(|error| refused().with_source(error))?;
     let host = url.host_str().ok_or_else(refused)?;
+    if !path_style && !matches!(url.host(), Some(Host::Domain(_))) {
+        return Err(Error::invalid(
+            "no bucket can stand before the IP address of the storage endpoint: set path-style",
+        ));
+    }
     if !path_style {
         let host = format!("{bucket}.{host}");
         url.set_host(Some(&host)).map_err(|error| refused().with_source(error))?;
@@ -314,6 +319,8 @@ mod tests {
             assert_eq!(bucket_endpoint(endpoint, "b", path_style).unwrap(), expected);
         }
         assert!(bucket_endpoint("s3.example.org", "b", true).is_err());
+        let error = bucket_endpoint("http://127.0.0.1:9000", "b", false).unwrap_err();
+        assert!(error.message().contains("set path-style"), "{error}");
     }
 
     #[tokio::test]

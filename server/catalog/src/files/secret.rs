@@ -55,6 +55,10 @@ impl Secret {
         &self.0
     }
 
+    pub(super) fn is_sealed(&self) -> bool {
+        matches!(self.form(), Form::Sealed(_))
+    }
+
     pub(super) fn is_in_file(&self) -> bool {
         matches!(self.form(), Form::File(_))
     }

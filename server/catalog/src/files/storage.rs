@@ -154,6 +154,16 @@ impl Storage {
         }
     }
 
+    /// Refuses what only the server makes: a request brings secrets as they are, or says where they are.
+    pub fn check_given(&self) -> Result<()> {
+        match self.clone().secrets().into_iter().find(|(_, secret)| secret.as_ref().is_some_and(Secret::is_sealed)) {
+            Some((field, _)) => Err(Error::invalid(format!(
+                "storage {field} begins with 'sealed:', which is how the server stores it: give the secret itself"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses settings that contradict each other or are none, with a message that names the field.
     pub fn check(&self) -> Result<()> {
         match self {
@@ -217,6 +227,8 @@ impl S3Storage {
     fn check(&self) -> Result<()> {
         check_endpoint(self.endpoint.as_deref())?;
         check_name("region", self.region.as_deref())?;
+        check_header("access-key-id", self.access_key_id.as_deref())?;
+        check_header("session-token", self.session_token.as_ref().map(Secret::reveal))?;
         let refused = |message| Err(Error::invalid(message));
         match (&self.access_key_id, &self.secret_access_key, &self.session_token) {
             (Some(_), None, _) => refused("storage has access-key-id without secret-access-key: give both or none"),
@@ -348,9 +360,21 @@ fn check_endpoint(endpoint: Option<&str>) -> Result<()> {
         // Not shown: it may hold what is meant by it.
         Ok(url) if !url.username().is_empty() || url.password().is_some() => refused("holds credentials"),
         Ok(url) if url.query().is_some() || url.fragment().is_some() => refused("has a query or a fragment"),
-        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(()),
+        // Clients are told the text as it stands, and not all of them are as lenient as the parser.
+        _ if endpoint.contains(|c: char| c.is_whitespace() || c.is_control()) => refused("holds a blank or a line end"),
+        Ok(url) if ["http://", "https://"].iter().any(|begin| endpoint.starts_with(begin)) && url.has_host() => Ok(()),
         _ if endpoint.contains('@') => refused("is no URL of a server"),
         _ => refused(&format!("'{endpoint}' is no URL of a server")),
+    }
+}
+
+/// What is sent in a header of a request; not shown, for it may be secret.
+fn check_header(field: &str, text: Option<&str>) -> Result<()> {
+    match text {
+        Some(text) if !text.chars().all(|c| c.is_ascii_graphic() || c == ' ') => Err(Error::invalid(format!(
+            "storage {field} holds a line end or another character that no header can hold"
+        ))),
+        _ => Ok(()),
     }
 }
 

@@ -35,6 +35,7 @@ pub fn storage_after(wanted: Option<Storage>, now: &Place) -> Result<Storage> {
     let Some(mut storage) = wanted else {
         return Ok(Storage::for_location(&now.root));
     };
+    storage.check_given()?;
     storage.keep_secrets(&now.storage)?;
     Ok(storage)
 }

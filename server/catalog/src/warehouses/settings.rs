@@ -22,7 +22,8 @@ const SECRET_ENDINGS: [&str; 9] =
     ["token", "credential", "credentials", "password", "secret", "authorization", ".key", "-key", "_key"];
 
 /// What the names of secrets hold where something else follows: an account, or the other half of the pair.
-const SECRET_PARTS: [&str; 8] = [
+const SECRET_PARTS: [&str; 9] = [
+    "credentials-json",
     "access-key",
     "secret-access",
     "client-secret",
@@ -116,6 +117,7 @@ mod tests {
             "fs.azure.account.key.lake.dfs.core.windows.net",
             "gcs.oauth2.token",
             "gcs.encryption-key",
+            "gcs.credentials-json",
             "jdbc.password",
             "header.Authorization",
             "S3.Secret-Access-Key",

@@ -113,6 +113,18 @@ fn settings_that_contradict_each_other_are_refused_by_name() {
         (endpoint("https://id:hu/sh-hush@host"), "no URL of a server"),
         (endpoint("id:hush@host:9000"), "no URL of a server"),
         (endpoint("http://host/?x"), "query"),
+        (endpoint("http://host:9000\n"), "line end"),
+        (endpoint("HTTP://host:9000"), "no URL of a server"),
+        (s3_refusal(S3Storage { access_key_id: Some("a\nb".to_owned()), ..s3() }), "access-key-id"),
+        (s3_refusal(S3Storage { session_token: Some(Secret::new("hush\n")), ..s3() }), "session-token"),
+        (
+            Storage::S3(S3Storage { secret_access_key: Some(Secret::new("sealed:x")), ..s3() })
+                .check_given()
+                .unwrap_err()
+                .message()
+                .to_owned(),
+            "secret-access-key begins with 'sealed:'",
+        ),
         (Storage::Gcs(gcs).check().unwrap_err().message().to_owned(), "anonymous"),
         (adls(AdlsStorage { account_key: secret(), sas_token: secret(), ..AdlsStorage::default() }), "sas-token"),
         (adls(AdlsStorage { client_secret: secret(), ..AdlsStorage::default() }), "tenant-id"),
