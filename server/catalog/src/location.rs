@@ -418,7 +418,6 @@ mod tests {
             "x",
             "file:x",
             "file:",
-            "file://",
             "file://host/x",
             "file://..//x",
             "http://127.0.0.1:9/x",

@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn the_region_of_an_endpoint_is_the_one_that_clients_are_told() {
-        let without_keys = S3Storage { endpoint: keys().endpoint, ..S3Storage::default() };
+        let without_keys = S3Storage { endpoint: keys().endpoint, path_style: true, ..S3Storage::default() };
         for s3 in [S3Storage { region: None, ..keys() }, without_keys] {
             let signed_with = s3_builder("b", &s3, None).unwrap().get_config_value(&AmazonS3ConfigKey::Region);
             let told = Storage::S3(s3).client_config().remove("s3.region");
