@@ -46,8 +46,8 @@ pub trait WarehouseStore: Send + Sync + 'static {
     /// In the order of names.
     async fn warehouses(&self, page: &Page) -> Result<Vec<Warehouse>, StoreError>;
 
-    /// Purges that a deleted warehouse left below or above the root go over to the new one: it must not take over files
-    /// that are being deleted.
+    /// Purges that deleted warehouses left below or above the root go over to the new one: it must not take over files
+    /// that are being deleted. So do those of a warehouse whose root was there, if none has them yet.
     async fn create_warehouse(&self, warehouse: &Warehouse, at_ms: i64) -> Result<WarehouseCreated, StoreError>;
 
     /// Replaces all but id, name and root, if the version is still that of `warehouse`, and makes it the next one.
