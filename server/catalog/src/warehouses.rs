@@ -197,17 +197,21 @@ impl Warehouses {
 
     /// Deletes a warehouse that holds nothing. Its files stay, but for those that drops have left to be deleted.
     pub async fn delete(&self, _ctx: &RequestContext, name: &str) -> Result<()> {
-        let name = known(name)?;
-        let warehouse = self.read(&name).await?;
+        let (this, name) = (self.clone(), known(name)?);
+        self.mutations.to_its_end(async move { this.remove(&name).await }).await
+    }
+
+    async fn remove(&self, name: &WarehouseName) -> Result<()> {
+        let warehouse = self.read(name).await?;
         let deleted = self.store.delete_warehouse(warehouse.id).await;
-        self.remembered.invalidate(&name).await;
+        self.remembered.invalidate(name).await;
         match deleted? {
             WarehouseDeleted::Deleted => {
                 tracing::info!(warehouse = %name, "a warehouse was deleted");
                 Ok(())
             }
             WarehouseDeleted::Missing => Err(missing(name.as_str())),
-            WarehouseDeleted::NotEmpty(content) => Err(not_empty(&name, content)),
+            WarehouseDeleted::NotEmpty(content) => Err(not_empty(name, content)),
         }
     }
 
