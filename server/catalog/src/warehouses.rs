@@ -21,7 +21,7 @@ mod settings;
 pub mod store;
 
 pub use rules::WarehouseSettings;
-use store::{WarehouseContent, WarehouseCreated, WarehouseDeleted, WarehouseStore, WarehouseUpdated};
+use store::{WarehouseContent, WarehouseCreated, WarehouseDeleted, WarehouseListed, WarehouseStore, WarehouseUpdated};
 
 /// The warehouse that `GET /v1/config` answers for when the client names none.
 const DEFAULT_NAME: &str = "default";
@@ -114,7 +114,7 @@ impl Warehouses {
         }
         let mut all = self.store.warehouses(&first(2)).await?;
         match (all.pop(), all.is_empty()) {
-            (Some(only), true) => Ok(Arc::new(only)),
+            (Some(only), true) => Ok(Arc::new(only.warehouse?)),
             _ => Err(Error::new(
                 Kind::NoSuchWarehouse,
                 "there is no warehouse named 'default': name one with ?warehouse=",
@@ -128,9 +128,11 @@ impl Warehouses {
         Ok(())
     }
 
+    /// Without those that cannot be read: they are told in the log.
     pub async fn list(&self, _ctx: &RequestContext, page: &PageRequest) -> Result<Listing<Warehouse>> {
-        let warehouses = self.store.warehouses(&page.probe()?).await?;
-        Ok(page.cut_by(warehouses, |warehouse| warehouse.name.as_str()))
+        let listed = self.store.warehouses(&page.probe()?).await?;
+        let Listing { entries, next_page_token } = page.cut_by(listed, |listed| listed.name.as_str());
+        Ok(Listing { entries: entries.into_iter().filter_map(readable).collect(), next_page_token })
     }
 
     /// As it is in the database now, whatever this process remembers.
@@ -250,6 +252,16 @@ impl Warehouses {
             Err(_) => Err(Error::invalid(format!(
                 "the store of '{}' did not answer within {} s: check its endpoint, and that the server can reach it",
                 place.root,
+fn readable(listed: WarehouseListed) -> Option<Warehouse> {
+    match listed.warehouse {
+        Ok(warehouse) => Some(warehouse),
+        Err(error) => {
+            tracing::error!(warehouse = %listed.name, error = ?error, "a warehouse cannot be read");
+            None
+        }
+    }
+}
+
                 PROBE_WITHIN.as_secs()
             ))),
         }

@@ -8,7 +8,7 @@ use catalog::location::Location;
 use catalog::store::{Page, StoreError};
 use catalog::warehouses::Warehouse;
 use catalog::warehouses::store::{
-    WarehouseContent, WarehouseCreated, WarehouseDeleted, WarehouseStore, WarehouseUpdated,
+    WarehouseContent, WarehouseCreated, WarehouseDeleted, WarehouseListed, WarehouseStore, WarehouseUpdated,
 };
 use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
@@ -42,7 +42,7 @@ impl WarehouseStore for PostgresStore {
         row.map(Warehouse::try_from).transpose()
     }
 
-    async fn warehouses(&self, page: &Page) -> Result<Vec<Warehouse>, StoreError> {
+    async fn warehouses(&self, page: &Page) -> Result<Vec<WarehouseListed>, StoreError> {
         // No name is empty, so all come after ''. A limit of null is none.
         let rows = sqlx::query_as!(
             Row,
@@ -54,7 +54,7 @@ impl WarehouseStore for PostgresStore {
         .fetch_all(&self.pool)
         .await
         .map_err(aborted)?;
-        rows.into_iter().map(Warehouse::try_from).collect()
+        Ok(rows.into_iter().map(|row| WarehouseListed { name: row.name.clone(), warehouse: row.try_into() }).collect())
     }
 
     async fn create_warehouse(&self, warehouse: &Warehouse, at_ms: i64) -> Result<WarehouseCreated, StoreError> {
@@ -188,7 +188,8 @@ async fn delete_empty(conn: &mut PgConnection, id: WarehouseId) -> Result<bool, 
     let Some(gone) = gone else {
         return Ok(false);
     };
-    // No table is left that could add another one. Those of a deleted warehouse before this one have theirs.
+    // No table is left that could add another one. Those of a deleted warehouse before this one know where it lay, and
+    // are reached as this one was.
     sqlx::query!(
         "UPDATE purge SET root = coalesce(root, $2), canonical_root = coalesce(canonical_root, $3),
                           allowed = coalesce(allowed, $4), storage = $5

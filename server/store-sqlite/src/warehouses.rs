@@ -8,7 +8,7 @@ use catalog::location::Location;
 use catalog::store::{Page, StoreError};
 use catalog::warehouses::Warehouse;
 use catalog::warehouses::store::{
-    WarehouseContent, WarehouseCreated, WarehouseDeleted, WarehouseStore, WarehouseUpdated,
+    WarehouseContent, WarehouseCreated, WarehouseDeleted, WarehouseListed, WarehouseStore, WarehouseUpdated,
 };
 use sqlx::{Connection, SqliteConnection};
 use uuid::Uuid;
@@ -43,7 +43,7 @@ impl WarehouseStore for SqliteStore {
         row.map(Warehouse::try_from).transpose()
     }
 
-    async fn warehouses(&self, page: &Page) -> Result<Vec<Warehouse>, StoreError> {
+    async fn warehouses(&self, page: &Page) -> Result<Vec<WarehouseListed>, StoreError> {
         // No name is empty, so all come after ''.
         let (after, limit) = (page.after.as_deref().unwrap_or_default(), limit(page));
         let rows = sqlx::query_as!(
@@ -56,7 +56,7 @@ impl WarehouseStore for SqliteStore {
         .fetch_all(&self.readers)
         .await
         .map_err(aborted)?;
-        rows.into_iter().map(Warehouse::try_from).collect()
+        Ok(rows.into_iter().map(|row| WarehouseListed { name: row.name.clone(), warehouse: row.try_into() }).collect())
     }
 
     async fn create_warehouse(&self, warehouse: &Warehouse, at_ms: i64) -> Result<WarehouseCreated, StoreError> {
