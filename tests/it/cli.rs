@@ -33,7 +33,8 @@ async fn a_warehouse_is_made_shown_changed_and_deleted(server: &TestServer) {
     let shown = warehouse(&server.base, &["show", "lake"]).await.unwrap();
     assert_eq!(made, shown);
     let expected = json!({"id": json_of(&made)["id"], "name": "lake", "location": location,
-        "storage": {"type": "file"}, "allowed-locations": [], "defaults": {"a": "b"}, "overrides": {"c": "d"}});
+        "storage": {"type": "file"}, "allowed-locations": [], "defaults": {"a": "b"}, "overrides": {"c": "d"},
+        "version": 1});
     assert_eq!(json_of(&shown), expected);
     let update = ["update", "lake", "--allowed-location", &further, "--default", "e=f", "--remove-override", "c"];
     let changed = warehouse(&server.base, &update).await.unwrap();
@@ -41,6 +42,7 @@ async fn a_warehouse_is_made_shown_changed_and_deleted(server: &TestServer) {
     expected["allowed-locations"] = json!([further]);
     expected["defaults"] = json!({"a": "b", "e": "f"});
     expected["overrides"] = json!({});
+    expected["version"] = json!(2);
     assert_eq!(json_of(&changed), expected);
     assert_eq!(warehouse(&server.base, &["delete", "lake"]).await.unwrap(), "lake is deleted\n");
     let gone = warehouse(&server.base, &["show", "lake"]).await.unwrap_err();

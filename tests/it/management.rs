@@ -15,6 +15,7 @@ on_both_stores! {
     a_deleted_warehouse_may_be_made_again,
     an_update_replaces_all_but_name_and_location,
     what_is_not_there_is_not_found,
+    a_change_does_not_overwrite_another_one_unseen,
     a_body_that_cannot_be_is_told_with_its_field,
     clients_are_told_the_settings_of_their_warehouse,
     a_store_that_cannot_be_reached_is_told_and_nothing_is_made,
@@ -35,7 +36,7 @@ async fn a_warehouse_on_files_is_made_and_used(server: &TestServer) {
     let made = lake(server).await;
     let location = place(server, "lake");
     let expected = json!({"id": made["id"], "name": "lake", "location": location, "storage": {"type": "file"},
-        "allowed-locations": [], "defaults": {}, "overrides": {}});
+        "allowed-locations": [], "defaults": {}, "overrides": {}, "version": 1});
     assert_eq!(made, expected);
     assert!(made["id"].is_string());
     assert_eq!(server.get(LAKE).await.expect(200).json(), made);
@@ -113,7 +114,9 @@ async fn an_update_replaces_all_but_name_and_location(server: &TestServer) {
     let mut made = lake(server).await;
     made["allowed-locations"] = json!([place(server, "further")]);
     made["defaults"] = json!({"a": "b"});
-    assert_eq!(server.put(LAKE, made.clone()).await.expect(200).json(), made);
+    let changed = server.put(LAKE, made.clone()).await.expect(200).json();
+    made["version"] = json!(2);
+    assert_eq!(changed, made);
     assert_eq!(server.get(LAKE).await.expect(200).json(), made);
     server.post("/v1/lake/namespaces", json!({"namespace": ["n"]})).await.expect(200);
     let body = json!({"name": "t", "schema": schema(), "location": place(server, "further/t")});
@@ -132,6 +135,24 @@ async fn an_update_replaces_all_but_name_and_location(server: &TestServer) {
 }
 
 async fn what_is_not_there_is_not_found(server: &TestServer) {
+async fn a_change_does_not_overwrite_another_one_unseen(server: &TestServer) {
+    let seen = lake(server).await;
+    let with = |key: &str| {
+        let mut body = seen.clone();
+        body["defaults"] = json!({key: "x"});
+        body
+    };
+    server.put(LAKE, with("first")).await.expect(200);
+    server.put(LAKE, with("second")).await.refused(409, "CommitFailedException");
+    let now = server.get(LAKE).await.expect(200).json();
+    assert_eq!((&now["defaults"], &now["version"]), (&json!({"first": "x"}), &json!(2)));
+    let mut again = with("second");
+    again["version"] = now["version"].clone();
+    server.put(LAKE, again).await.expect(200);
+    // Whoever names no version wants to overwrite.
+    server.put(LAKE, json!({})).await.expect(200);
+}
+
     for name in ["nope", "Nope", "a%2Fb", "%00"] {
         let path = format!("{WAREHOUSES}/{name}");
         server.get(&path).await.refused(404, "NoSuchWarehouseException");

@@ -20,7 +20,7 @@ mod rules;
 mod settings;
 pub mod store;
 
-pub use rules::WarehouseSettings;
+pub use rules::{WarehouseChange, WarehouseSettings};
 use store::{WarehouseContent, WarehouseCreated, WarehouseDeleted, WarehouseListed, WarehouseStore, WarehouseUpdated};
 
 /// The warehouse that `GET /v1/config` answers for when the client names none.
@@ -169,19 +169,15 @@ impl Warehouses {
 
     /// Replaces all settings of a warehouse once its store has shown that it can be used with them. A secret that is left
     /// out stays, if it belongs to the same key.
-    pub async fn update(&self, ctx: &RequestContext, name: &str, settings: WarehouseSettings) -> Result<Warehouse> {
+    pub async fn update(&self, ctx: &RequestContext, name: &str, change: WarehouseChange) -> Result<Warehouse> {
         let (this, ctx, name) = (self.clone(), ctx.clone(), known(name)?);
-        self.mutations.to_its_end(async move { this.change(&ctx, &name, settings).await }).await
+        self.mutations.to_its_end(async move { this.change(&ctx, &name, change).await }).await
     }
 
-    async fn change(
-        &self,
-        ctx: &RequestContext,
-        name: &WarehouseName,
-        settings: WarehouseSettings,
-    ) -> Result<Warehouse> {
+    async fn change(&self, ctx: &RequestContext, name: &WarehouseName, change: WarehouseChange) -> Result<Warehouse> {
         let now = self.read(name).await?;
-        let WarehouseSettings { storage, allowed, defaults, overrides } = settings;
+        rules::check_meant(&change, &now)?;
+        let WarehouseSettings { storage, allowed, defaults, overrides } = change.settings;
         let mut place = Place { allowed, storage: rules::storage_after(storage, &now.place), ..now.place };
         rules::check(&place, &defaults, &overrides)?;
         place.storage = self.files.seal(&place.storage)?;
@@ -191,9 +187,7 @@ impl Warehouses {
         self.remembered.invalidate(name).await;
         match updated {
             WarehouseUpdated::Updated => Ok(Warehouse { version: wanted.version + 1, ..wanted }),
-            WarehouseUpdated::Changed => Err(Error::conflict(format!(
-                "warehouse {name} was changed or deleted by another request meanwhile: look at it and send this again"
-            ))),
+            WarehouseUpdated::Changed => Err(rules::changed(&wanted)),
         }
     }
 
@@ -252,18 +246,18 @@ impl Warehouses {
             Err(_) => Err(Error::invalid(format!(
                 "the store of '{}' did not answer within {} s: check its endpoint, and that the server can reach it",
                 place.root,
+                PROBE_WITHIN.as_secs()
+            ))),
+        }
+    }
+}
+
 fn readable(listed: WarehouseListed) -> Option<Warehouse> {
     match listed.warehouse {
         Ok(warehouse) => Some(warehouse),
         Err(error) => {
             tracing::error!(warehouse = %listed.name, error = ?error, "a warehouse cannot be read");
             None
-        }
-    }
-}
-
-                PROBE_WITHIN.as_secs()
-            ))),
         }
     }
 }
