@@ -163,6 +163,8 @@ async fn a_store_that_falls_silent_keeps_nobody_else_waiting(server: &TestServer
         server.post("/v1/lost/namespaces/n/tables", body)
     }));
     let others = async {
+        // As many as are at work in the store at one time.
+        proxy.holds(64).await;
         let made = create_table(server, None).await;
         server.post(TABLE, append(&made["metadata"], 1)).await.expect(200);
         server.create_namespace(&["n"]).await;
