@@ -7,6 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use crate::management::place;
+use crate::nobody::Nobody;
 use crate::server::{TestServer, on_both_stores};
 
 on_both_stores! {
@@ -70,8 +71,9 @@ async fn a_refusal_is_told_in_the_words_of_the_server(server: &TestServer) {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_told_in_one_line() {
-    let message = warehouse("http://127.0.0.1:9", &["list"]).await.unwrap_err();
-    assert!(message.contains("http://127.0.0.1:9") && message.contains("is the server running?"), "{message}");
+    let nobody = Nobody::new();
+    let message = warehouse(&nobody.url, &["list"]).await.unwrap_err();
+    assert!(message.contains(&nobody.url) && message.contains("is the server running?"), "{message}");
     assert_eq!(message.lines().count(), 1);
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::nobody::Nobody;
 use crate::server::{TestServer, on_both_stores, schema};
 
 pub const WAREHOUSES: &str = "/management/v1/warehouses";
@@ -14,8 +15,8 @@ on_both_stores! {
     a_warehouse_that_holds_something_stays,
     a_deleted_warehouse_may_be_made_again,
     an_update_replaces_all_but_name_and_location,
-    what_is_not_there_is_not_found,
     a_change_does_not_overwrite_another_one_unseen,
+    what_is_not_there_is_not_found,
     a_body_that_cannot_be_is_told_with_its_field,
     clients_are_told_the_settings_of_their_warehouse,
     a_store_that_cannot_be_reached_is_told_and_nothing_is_made,
@@ -134,7 +135,6 @@ async fn an_update_replaces_all_but_name_and_location(server: &TestServer) {
     assert_eq!((&emptied["allowed-locations"], &emptied["defaults"]), (&json!([]), &json!({})));
 }
 
-async fn what_is_not_there_is_not_found(server: &TestServer) {
 async fn a_change_does_not_overwrite_another_one_unseen(server: &TestServer) {
     let seen = lake(server).await;
     let with = |key: &str| {
@@ -153,6 +153,7 @@ async fn a_change_does_not_overwrite_another_one_unseen(server: &TestServer) {
     server.put(LAKE, json!({})).await.expect(200);
 }
 
+async fn what_is_not_there_is_not_found(server: &TestServer) {
     for name in ["nope", "Nope", "a%2Fb", "%00"] {
         let path = format!("{WAREHOUSES}/{name}");
         server.get(&path).await.refused(404, "NoSuchWarehouseException");
@@ -209,10 +210,11 @@ async fn clients_are_told_the_settings_of_their_warehouse(server: &TestServer) {
     assert_eq!(other["overrides"], json!({"prefix": "default"}));
 }
 
-/// Nobody listens there: what fails is told, and no secret is.
+/// What fails is told, and no secret is.
 async fn a_store_that_cannot_be_reached_is_told_and_nothing_is_made(server: &TestServer) {
+    let nobody = Nobody::new();
     let body = json!({"name": "lake", "location": "s3://bucket/x", "storage": {"type": "s3", "region": "r",
-        "endpoint": "http://127.0.0.1:9", "path-style": true, "access-key-id": "id", "secret-access-key": "hush"}});
+        "endpoint": nobody.url, "path-style": true, "access-key-id": "id", "secret-access-key": "hush"}});
     let refusal = server.post(WAREHOUSES, body).await.refused(400, "BadRequestException");
     assert!(refusal.message().contains("s3://bucket/x") && !refusal.text.contains("hush"), "{}", refusal.text);
     server.get(LAKE).await.expect(404);
