@@ -1,5 +1,6 @@
 //! The only door to object storage: every file that the catalog reads, writes or deletes passes through here.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -43,18 +44,20 @@ const TURN_TIMEOUT: Duration = Duration::from_secs(10);
 
 type Result<T> = std::result::Result<T, FileError>;
 
-/// Bounds of the process.
-#[derive(Debug, Clone, Copy)]
+/// Bounds of the process, and what it keeps to itself.
+#[derive(Debug, Clone)]
 pub struct FilesOptions {
     /// Operations on one object store at one time; others wait for their turn.
     pub max_concurrent_operations: usize,
     /// How long a secret that is in a file is used before the file is read again.
     pub secret_file_max_age: Duration,
+    /// The server's own files, which no warehouse may name as a secret.
+    pub own_files: Arc<[PathBuf]>,
 }
 
 impl Default for FilesOptions {
     fn default() -> Self {
-        Self { max_concurrent_operations: 64, secret_file_max_age: Duration::from_secs(60) }
+        Self { max_concurrent_operations: 64, secret_file_max_age: Duration::from_secs(60), own_files: Arc::default() }
     }
 }
 
@@ -156,7 +159,13 @@ impl Files {
         let (locations, mut result) = keep_inside(place, locations).await;
         let mut by_store: Vec<(Object, Vec<Path>)> = Vec::new();
         for location in locations {
-            let object = self.named(place, location.as_str()).await?;
+            let object = match self.named(place, location.as_str()).await {
+                Ok(object) => object,
+                Err(error) => {
+                    result = result.and(Err(error));
+                    continue;
+                }
+            };
             let path = object.path.clone();
             match by_store.iter_mut().find(|(first, _)| Arc::ptr_eq(&first.client, &object.client)) {
                 Some((_, paths)) => paths.push(path),
@@ -206,16 +215,17 @@ impl Files {
         if path.is_root() {
             return Err(Error::invalid(format!("location '{location}' names a store and no file in it")).into());
         }
-        let client = self.client(StoreKey::of(&parsed, &place.storage)).await?;
+        let client = self.client(StoreKey::of(&parsed, &place.storage)?).await?;
         Ok(Object { client, path, location: parsed })
     }
 
     /// The client is made once, however many ask for it at the same time.
     async fn client(&self, key: StoreKey) -> Result<Arc<Client>> {
-        let (connecting, secrets_key) = (key.clone(), self.secrets_key.clone());
+        let (connecting, secrets_key, own_files) =
+            (key.clone(), self.secrets_key.clone(), self.options.own_files.clone());
         let turns = self.options.max_concurrent_operations;
         let made = self.clients.try_get_with(key, async move {
-            let store = connecting.connect(secrets_key).await?;
+            let store = connecting.connect(secrets_key, own_files).await?;
             Ok(Arc::new(Client { store, turns: Semaphore::new(turns) }))
         });
         made.await.map_err(|error: Arc<Error>| {

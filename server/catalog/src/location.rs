@@ -99,6 +99,11 @@ impl Location {
         self.host().splitn(3, '.').nth(2).unwrap_or_default()
     }
 
+    /// Whether one set of credentials is for both: the same kind of store and, in ADLS, the same storage account.
+    pub fn is_in_store_of(&self, other: &Location) -> bool {
+        (self.kind(), self.account(), self.account_suffix()) == (other.kind(), other.account(), other.account_suffix())
+    }
+
     /// The key in the bucket, or the absolute path of a local file without its first slash; not decoded.
     pub fn key(&self) -> &str {
         self.path().strip_prefix('/').unwrap_or_default()
@@ -199,8 +204,25 @@ pub fn strip_trailing_slashes(text: &str) -> &str {
 }
 
 fn refuse(text: &str, why: &str) -> Error {
-    let shown: String = text.chars().take(SHOWN_CHARS).flat_map(char::escape_debug).collect();
+    let shown: String = without_user(text).chars().take(SHOWN_CHARS).flat_map(char::escape_debug).collect();
     Error::invalid(format!("location '{shown}' {why}"))
+}
+
+/// What stands before an `@` may be meant as credentials, but for the container of an ADLS location.
+fn without_user(text: &str) -> Cow<'_, str> {
+    let Some((scheme, rest)) = text.split_once(':') else {
+        return text.into();
+    };
+    let Some((before, after)) = rest.rsplit_once('@') else {
+        return text.into();
+    };
+    let in_authority = !before.trim_start_matches('/').contains('/');
+    let is_harmless = match kind_of(&scheme.to_ascii_lowercase()) {
+        Some(StoreKind::File) => true,
+        Some(StoreKind::Adls) => !before.contains(':'),
+        _ => !before.contains(':') && !in_authority,
+    };
+    if is_harmless { text.into() } else { format!("{scheme}:…@{after}").into() }
 }
 
 fn check_characters(text: &str) -> Result<()> {
@@ -453,6 +475,23 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_shows_no_credentials() {
+        for (text, shown) in [
+            ("s3://key:hush@b/x", "s3:…@b/x"),
+            ("s3://key:hu/hush@b/x", "s3:…@b/x"),
+            ("gs://hush@b/x", "gs:…@b/x"),
+            ("key:hush@b", "key:…@b"),
+            ("abfss://c:hush@a.dfs.core.windows.net/x", "abfss:…@a.dfs.core.windows.net/x"),
+            ("abfss://c@a/x", "abfss://c@a/x"),
+            ("s3://b/me@example//x", "s3://b/me@example//x"),
+            ("file:///a:b@c/../d", "file:///a:b@c/../d"),
+        ] {
+            let error = Location::parse(text).unwrap_err();
+            assert!(error.message().starts_with(&format!("location '{shown}' ")), "{error}");
+        }
+    }
+
+    #[test]
     fn containment_ends_at_a_path_boundary() {
         for (outer, inner, contained) in [
             ("file:///w/aab", "file:///w/aab", true),
@@ -487,6 +526,21 @@ mod tests {
         assert_eq!((adls.key(), s3.account(), s3.account_suffix()), ("x y", "", ""));
         let kinds = [&file, &s3, &place("gs://b"), &adls].map(Location::kind);
         assert_eq!(kinds.map(|kind| kind.to_string()), ["file", "s3", "gcs", "adls"]);
+    }
+
+    #[test]
+    fn a_store_is_a_kind_and_in_adls_an_account() {
+        for (one, other, same) in [
+            ("file:///a", "file:///b", true),
+            ("s3://b/x", "s3a://c/y", true),
+            ("s3://b/x", "gs://b/x", false),
+            ("abfss://c@a.dfs.core.windows.net/x", "wasbs://d@A.blob.core.windows.net", true),
+            ("abfss://c@a.dfs.core.windows.net/x", "abfss://c@b.dfs.core.windows.net/x", false),
+            ("abfss://c@a.dfs.core.windows.net/x", "abfss://c@a.dfs.elsewhere.example/x", false),
+        ] {
+            assert_eq!(place(one).is_in_store_of(&place(other)), same, "{one} {other}");
+            assert_eq!(place(other).is_in_store_of(&place(one)), same, "{other} {one}");
+        }
     }
 
     #[test]

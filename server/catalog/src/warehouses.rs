@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::context::RequestContext;
@@ -31,9 +30,6 @@ const REMEMBERED: Duration = Duration::from_secs(5);
 
 /// Bound of the warehouses kept in memory, in entries.
 const REMEMBERED_MAX: u64 = 10_000;
-
-/// How long a store may take to show that it can be used.
-const PROBE_WITHIN: Duration = Duration::from_secs(30);
 
 /// The version of a warehouse that was never changed.
 const FIRST_VERSION: i64 = 1;
@@ -178,7 +174,7 @@ impl Warehouses {
         let now = self.read(name).await?;
         rules::check_meant(&change, &now)?;
         let WarehouseSettings { storage, allowed, defaults, overrides } = change.settings;
-        let mut place = Place { allowed, storage: rules::storage_after(storage, &now.place), ..now.place };
+        let mut place = Place { allowed, storage: rules::storage_after(storage, &now.place)?, ..now.place };
         rules::check(&place, &defaults, &overrides)?;
         place.storage = self.files.seal(&place.storage)?;
         self.probe(&place, ctx.new_id()).await?;
@@ -239,16 +235,8 @@ impl Warehouses {
         self.store.warehouse(name).await?.ok_or_else(|| missing(name.as_str()))
     }
 
-    /// A store that does not answer is not waited for.
     async fn probe(&self, place: &Place, id: Uuid) -> Result<()> {
-        match timeout(PROBE_WITHIN, self.files.probe(place, id)).await {
-            Ok(probed) => probed,
-            Err(_) => Err(Error::invalid(format!(
-                "the store of '{}' did not answer within {} s: check its endpoint, and that the server can reach it",
-                place.root,
-                PROBE_WITHIN.as_secs()
-            ))),
-        }
+        self.files.probe(place, id).await
     }
 }
 

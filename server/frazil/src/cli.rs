@@ -7,10 +7,13 @@ use figment::providers::Serialized;
 use figment::value::{Dict, Map, Value};
 use figment::{Error, Figment, Metadata, Profile, Provider};
 
-use crate::config::{self, CONFIG_FILE, Config, ConfigError};
+use crate::config::{self, CONFIG_FILE, Config, ConfigError, Hidden};
 
 pub mod client;
 pub mod warehouse;
+
+/// How messages name where flags come from.
+const COMMAND_LINE: &str = "the command line";
 
 #[derive(Debug, Parser)]
 #[command(name = "frazil", version, about = "An Apache Iceberg REST catalog", args_conflicts_with_subcommands = true)]
@@ -57,25 +60,32 @@ pub struct Flags {
     #[arg(long, value_name = "URI")]
     allowed_location: Vec<String>,
     /// Any other setting by its key, as in --set commit.deadline_ms=20000; may be given more than once.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
-    set: Vec<(String, Value)>,
+    #[arg(long, value_name = "KEY=VALUE", value_parser = Hidden::parse)]
+    set: Vec<Hidden>,
 }
 
-fn setting(text: &str) -> Result<(String, Value), String> {
-    let (key, value) = text.split_once('=').ok_or("write it like KEY=VALUE")?;
-    config::check_key("the command line", key).map_err(|error| error.to_string())?;
+/// What is refused is not shown: it may hold the secrets key.
+fn setting(text: &Hidden) -> Result<(String, Value), ConfigError> {
+    let refused =
+        || ConfigError::Refused("--set is not written like KEY=VALUE, as in --set log.format=json".to_owned());
+    let (key, value) = text.reveal().split_once('=').ok_or_else(refused)?;
+    config::check_key(COMMAND_LINE, key)?;
     Ok((key.to_owned(), config::value_of(key, value)))
 }
 
 impl Flags {
     /// The settings of file, environment and these flags.
     pub fn load(&self) -> Result<Config, ConfigError> {
-        Config::load(self.config.as_deref(), std::env::vars(), self)
+        self.settings()?;
+        let config = Config::load(self.config.as_deref(), std::env::vars(), self)?;
+        Ok(Config { file: self.config.clone(), ..config })
     }
 
-    fn settings(&self) -> Figment {
-        let named = |set: Figment, (key, value): &(String, Value)| set.merge(Serialized::default(key, value));
-        let mut set = self.set.iter().fold(Figment::new(), named);
+    fn settings(&self) -> Result<Figment, ConfigError> {
+        let mut set = Figment::new();
+        for (key, value) in self.set.iter().map(setting).collect::<Result<Vec<_>, _>>()? {
+            set = set.merge(Serialized::default(&key, value));
+        }
         if let Some(listen) = &self.listen {
             set = set.merge(Serialized::default("server.listen", listen));
         }
@@ -91,18 +101,18 @@ impl Flags {
         if !self.allowed_location.is_empty() {
             set = set.merge(Serialized::default("storage.allowed_locations", &self.allowed_location));
         }
-        set
+        Ok(set)
     }
 }
 
 /// Flags are the last word on the settings that they name, and say nothing of the others.
 impl Provider for &Flags {
     fn metadata(&self) -> Metadata {
-        Metadata::named("the command line")
+        Metadata::named(COMMAND_LINE)
     }
 
     fn data(&self) -> Result<Map<Profile, Dict>, Error> {
-        self.settings().data()
+        self.settings().map_err(|error| Error::from(error.to_string()))?.data()
     }
 }
 
@@ -149,7 +159,22 @@ mod tests {
         let config = Config::load(None, [], &flags).unwrap();
         assert_eq!(config.commit.deadline_ms, 7);
         assert_eq!(config.server.public_url.as_deref(), Some("http://x"));
-        let error = Cli::try_parse_from(["frazil", "--set", "commit.deadline=7"]).unwrap_err().to_string();
-        assert!(error.contains("commit.deadline_ms"), "{error}");
+    }
+
+    #[test]
+    fn a_flag_that_is_no_setting_is_told_by_its_key_and_never_shown() {
+        for (text, told) in [
+            ("commit.deadline=hush", "commit.deadline_ms"),
+            ("secrets.kye=hush", "'secrets.key'"),
+            ("secrets.key:hush", "KEY=VALUE"),
+            ("secrets.key=hush", "secrets.key: "),
+        ] {
+            let cli = Cli::try_parse_from(["frazil", "serve", "--set", text]).unwrap();
+            let shown = format!("{cli:?}");
+            let Some(Command::Serve(flags)) = cli.command else { panic!("not serve: {shown}") };
+            let error = flags.load().unwrap_err().to_string();
+            assert!(error.contains(told), "{error}");
+            assert!(!error.contains("hush") && !shown.contains("hush"), "{error} {shown}");
+        }
     }
 }

@@ -32,6 +32,9 @@ pub struct Config {
     pub limits: LimitsConfig,
     pub log: LogConfig,
     pub telemetry: TelemetryConfig,
+    /// Where some of them were read from; no setting itself.
+    #[serde(skip)]
+    pub file: Option<PathBuf>,
 }
 
 /// Where the server listens, and how it ends.

@@ -87,6 +87,7 @@ fn options(config: &Config) -> Result<CatalogOptions, ConfigError> {
     Ok(CatalogOptions {
         files: FilesOptions {
             max_concurrent_operations: config.storage.concurrent_operations,
+            own_files: [&config.file, &config.secrets.key_file].into_iter().flatten().cloned().collect(),
             ..FilesOptions::default()
         },
         cache_bytes: config.limits.metadata_cache_bytes,

@@ -1,5 +1,6 @@
 //! The clients of object stores: one for each bucket and settings, with a bound of its own.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use url::Url;
 
 use super::fault::Fault;
 use super::secret::{Secret, SecretsKey};
-use super::storage::{AdlsStorage, GcsStorage, S3Storage, Storage};
+use super::storage::{AdlsStorage, GcsStorage, REGION_OF_ENDPOINTS, S3Storage, Storage};
 use crate::blocking;
 use crate::error::{Error, Kind, Result};
 use crate::location::Location;
@@ -43,15 +44,20 @@ pub struct Client {
 }
 
 impl StoreKey {
-    /// Where the settings of the warehouse are for another kind of store, those of the environment serve.
-    pub fn of(location: &Location, storage: &Storage) -> Self {
-        let storage = if storage.fits(location) { storage.clone() } else { Storage::for_location(location) };
-        Self {
-            storage,
+    /// Refuses a location that these settings are not for: nothing is reached in the server's own name by mistake.
+    pub fn of(location: &Location, storage: &Storage) -> Result<Self> {
+        if !storage.fits(location) {
+            let (kind, settings) = (location.kind(), storage.kind());
+            return Err(Error::invalid(format!(
+                "location '{location}' is of type {kind}, and the storage of the warehouse of type {settings}"
+            )));
+        }
+        Ok(Self {
+            storage: storage.clone(),
             bucket: location.bucket().to_owned(),
             account: location.account().to_owned(),
             account_suffix: location.account_suffix().to_owned(),
-        }
+        })
     }
 
     /// Whether the client is to be made anew after a while, as a secret in a file may have changed.
@@ -59,10 +65,15 @@ impl StoreKey {
         self.storage.has_secret_in_file()
     }
 
-    /// Opens the secrets, asks for the region of the bucket where nobody names it, and makes the client.
-    pub async fn connect(self, key: Option<SecretsKey>) -> Result<Arc<dyn ObjectStore>> {
+    /// Opens the secrets, asks for the region of the bucket where nobody names it, and makes the client. No secret is
+    /// read out of the server's `own_files`.
+    pub async fn connect(self, key: Option<SecretsKey>, own_files: Arc<[PathBuf]>) -> Result<Arc<dyn ObjectStore>> {
         let stored = self.storage.clone();
-        let opened = blocking::run(move || stored.opened(key.as_ref())).await?;
+        let open = move || {
+            stored.check_files(&own_files)?;
+            stored.opened(key.as_ref())
+        };
+        let opened = blocking::run(open).await?;
         opened.check()?;
         let region = match &opened {
             Storage::S3(s3) if !knows_region(s3) => Some(region_of(&self.bucket, &client_options(None)).await?),
@@ -72,7 +83,7 @@ impl StoreKey {
     }
 
     fn build(&self, opened: &Storage, region: Option<String>) -> Result<Arc<dyn ObjectStore>> {
-        let unusable = |error| unusable(&self.bucket, opened, error);
+        let unusable = |_| unusable(&self.bucket, opened);
         Ok(match opened {
             Storage::File => Arc::new(LocalFileSystem::new().with_fsync(true)),
             Storage::S3(s3) => Arc::new(s3_builder(&self.bucket, s3, region)?.build().map_err(unusable)?),
@@ -115,8 +126,8 @@ impl StoreKey {
     }
 }
 
-/// The client's own words may quote a secret that it could not read: they are kept only where none was given.
-fn unusable(bucket: &str, opened: &Storage, error: object_store::Error) -> Error {
+/// The client's own words are not kept: they may quote a secret that it could not read, given or of the environment.
+fn unusable(bucket: &str, opened: &Storage) -> Error {
     let message = |what: &str| format!("the storage settings of '{bucket}' cannot be used: {what}");
     match opened {
         Storage::Gcs(gcs) if gcs.service_account_key.is_some() => {
@@ -124,7 +135,20 @@ fn unusable(bucket: &str, opened: &Storage, error: object_store::Error) -> Error
         }
         Storage::Adls(adls) if adls.account_key.is_some() => Error::invalid(message("account-key is not base64")),
         opened if opened.has_secrets() => Error::invalid(message("no client can be made of them")),
-        _ => Error::invalid(message(&error.to_string())).with_source(error),
+        opened => Error::invalid(message(&format!(
+            "no client can be made of them and of what the server's environment names; check {}",
+            environment(opened)
+        ))),
+    }
+}
+
+/// Where the server finds credentials that are not given.
+fn environment(storage: &Storage) -> &'static str {
+    match storage {
+        Storage::File => "the user that the server runs as",
+        Storage::S3(_) => "its AWS_… variables",
+        Storage::Gcs(_) => "its GOOGLE_… variables and the file of its default credentials",
+        Storage::Adls(_) => "its AZURE_… variables",
     }
 }
 
@@ -170,7 +194,9 @@ fn s3_builder(bucket: &str, s3: &S3Storage, region: Option<String>) -> Result<Am
         .with_conditional_put(S3ConditionalPut::ETagMatch)
         .with_virtual_hosted_style_request(!path_style)
         .with_bucket_name(bucket);
-    if let Some(region) = s3.region.clone().or(region) {
+    // The one that clients are told, whatever the environment says.
+    let of_endpoint = s3.endpoint.as_ref().map(|_| REGION_OF_ENDPOINTS.to_owned());
+    if let Some(region) = s3.region.clone().or(region).or(of_endpoint) {
         builder = builder.with_region(region);
     }
     if let Some(endpoint) = endpoint {
@@ -198,7 +224,8 @@ fn endpoint_of_environment(builder: &AmazonS3Builder) -> Option<String> {
 
 /// In the virtual-hosted style the bucket is the first part of the endpoint's host name.
 fn bucket_endpoint(endpoint: &str, bucket: &str, path_style: bool) -> Result<String> {
-    let refused = || Error::invalid(format!("storage endpoint '{endpoint}' is not a URL like 'https://host:port'"));
+    // Not shown: one of the environment may hold credentials.
+    let refused = || Error::invalid("storage endpoint is not a URL like 'https://host:port'");
     let mut url = Url::parse(endpoint).map_err(|error| refused().with_source(error))?;
     let host = url.host_str().ok_or_else(refused)?;
     if !path_style {
@@ -246,7 +273,8 @@ mod tests {
     }
 
     fn key(text: &str) -> StoreKey {
-        StoreKey::of(&Location::parse(text).unwrap(), &Storage::S3(keys()))
+        let location = Location::parse(text).unwrap();
+        StoreKey::of(&location, &Storage::for_location(&location)).unwrap()
     }
 
     #[test]
@@ -268,6 +296,16 @@ mod tests {
     }
 
     #[test]
+    fn the_region_of_an_endpoint_is_the_one_that_clients_are_told() {
+        let without_keys = S3Storage { endpoint: keys().endpoint, ..S3Storage::default() };
+        for s3 in [S3Storage { region: None, ..keys() }, without_keys] {
+            let signed_with = s3_builder("b", &s3, None).unwrap().get_config_value(&AmazonS3ConfigKey::Region);
+            let told = Storage::S3(s3).client_config().remove("s3.region");
+            assert_eq!((signed_with.as_deref(), told.as_deref()), (Some("us-east-1"), Some("us-east-1")));
+        }
+    }
+
+    #[test]
     fn the_bucket_is_in_the_host_name_unless_it_is_in_the_path() {
         for (endpoint, path_style, expected) in [
             ("https://s3.example.org:9000/", false, "https://b.s3.example.org:9000"),
@@ -281,8 +319,8 @@ mod tests {
     #[tokio::test]
     async fn half_a_key_makes_no_client() {
         let half = Storage::S3(S3Storage { secret_access_key: None, session_token: None, ..keys() });
-        let key = StoreKey::of(&Location::parse("s3://b/x").unwrap(), &half);
-        assert!(key.connect(None).await.unwrap_err().message().contains("secret-access-key"));
+        let key = StoreKey::of(&Location::parse("s3://b/x").unwrap(), &half).unwrap();
+        assert!(key.connect(None, Arc::default()).await.unwrap_err().message().contains("secret-access-key"));
     }
 
     #[test]
@@ -296,7 +334,18 @@ mod tests {
     }
 
     #[test]
-    fn another_kind_of_store_takes_its_settings_from_the_environment() {
-        assert_eq!(key("gs://b/x").storage, Storage::Gcs(GcsStorage::default()));
+    fn settings_of_the_environment_that_cannot_be_used_are_told_by_their_names() {
+        for (location, named) in
+            [("gs://b", "GOOGLE_"), ("abfss://c@a.dfs.core.windows.net", "AZURE_"), ("s3://b", "AWS_")]
+        {
+            let error = unusable("b", &Storage::for_location(&Location::parse(location).unwrap()));
+            assert!(error.message().contains(named) && std::error::Error::source(&error).is_none(), "{error}");
+        }
+    }
+
+    #[test]
+    fn another_kind_of_store_is_not_reached() {
+        let refused = StoreKey::of(&Location::parse("gs://b/x").unwrap(), &Storage::S3(keys())).unwrap_err();
+        assert!(refused.message().contains("is of type gcs"), "{refused}");
     }
 }

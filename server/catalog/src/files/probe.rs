@@ -1,8 +1,10 @@
 //! The check of a warehouse's storage: what is tried, and what its failures mean to the one who set it up.
 
 use std::fmt;
+use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::error::FileError;
@@ -14,6 +16,10 @@ use crate::location::{Location, StoreKind};
 
 const READ_LIMIT_BYTES: u64 = 1024;
 
+/// How long a store may take to show that it can be used, and then to delete what was written: 30 seconds in all.
+const TRIED_WITHIN: Duration = Duration::from_secs(20);
+const CLEANED_UP_WITHIN: Duration = Duration::from_secs(10);
+
 /// One check, with an object of its own.
 pub struct Probe<'a> {
     files: &'a Files,
@@ -21,6 +27,7 @@ pub struct Probe<'a> {
     folder: Location,
     object: Location,
     content: Bytes,
+    tried_within: Duration,
 }
 
 /// What is tried.
@@ -39,20 +46,39 @@ impl<'a> Probe<'a> {
     pub fn new(files: &'a Files, place: &'a Place, id: Uuid) -> Self {
         let folder = place.root.join(&format!("frazil-probe-{id}"));
         let object = folder.join("object");
-        Self { files, place, folder, object, content: Bytes::from(id.to_string()) }
+        Self { files, place, folder, object, content: Bytes::from(id.to_string()), tried_within: TRIED_WITHIN }
     }
 
-    /// Leaves nothing behind where the store lets it.
+    /// Leaves nothing behind where the store lets it, whatever fails or takes too long. A store that does not answer is
+    /// not waited for.
     pub async fn run(&self) -> Result<()> {
+        let mut may_be_written = false;
+        let tried = timeout(self.tried_within, self.tried(&mut may_be_written)).await;
+        let tried = tried.unwrap_or_else(|_| Err(self.too_slow(self.tried_within)));
+        if !may_be_written {
+            return tried;
+        }
+        let cleaned_up = timeout(CLEANED_UP_WITHIN, self.clean_up()).await;
+        tried.and(cleaned_up.unwrap_or_else(|_| Err(self.too_slow(CLEANED_UP_WITHIN))))
+    }
+
+    async fn tried(&self, may_be_written: &mut bool) -> Result<()> {
         self.files.named(self.place, self.object.as_str()).await.map_err(self.failed(Step::Connect))?;
-        self.write(self.content.clone()).await.map_err(self.failed(Step::Write))?;
-        let checked = self.check_written().await;
+        *may_be_written = true;
+        if let Err(error) = self.write(self.content.clone()).await {
+            *may_be_written = matches!(error, FileError::Unavailable { .. });
+            return Err(self.failed(Step::Write)(error));
+        }
+        self.check_written().await
+    }
+
+    async fn clean_up(&self) -> Result<()> {
         let deleted = self.files.delete(self.place, self.object.as_str()).await.map_err(self.failed(Step::Delete));
         if self.folder.kind() == StoreKind::File {
             // A folder that is left behind is empty and harms nobody.
             let _ = tokio::fs::remove_dir(local::path(&self.folder)).await;
         }
-        checked.and(deleted)
+        deleted
     }
 
     async fn check_written(&self) -> Result<()> {
@@ -97,6 +123,13 @@ impl<'a> Probe<'a> {
             };
             Error::invalid(format!("{step} '{object}' failed: {mend} ({})", said(&error)))
         }
+    }
+
+    fn too_slow(&self, within: Duration) -> Error {
+        let (root, seconds) = (&self.place.root, within.as_secs());
+        Error::invalid(format!(
+            "the store of '{root}' did not answer within {seconds} s: check its endpoint, and that the server can reach it"
+        ))
     }
 
     /// The store carried out the step otherwise than it must.
@@ -197,5 +230,51 @@ impl fmt::Display for Step {
             Step::WriteAgain => "the conditional write of",
             Step::Delete => "deleting",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+    use super::*;
+    use crate::files::{FilesOptions, S3Storage, Secret, Storage};
+
+    /// Answers deletes and nothing else, and tells of each.
+    async fn serve(mut stream: TcpStream, deleted: UnboundedSender<()>) {
+        let mut head = [0; 6];
+        let begun = stream.read_exact(&mut head).await;
+        if begun.is_ok() && &head == b"DELETE" {
+            let _ = deleted.send(());
+            let answer = b"HTTP/1.1 204 No Content\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+            let _ = stream.write_all(answer).await;
+        }
+        let _ = stream.read_to_end(&mut Vec::new()).await;
+    }
+
+    #[tokio::test]
+    async fn what_a_slow_store_may_have_written_is_deleted() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = Some(format!("http://{}", listener.local_addr().unwrap()));
+        let (tell, mut deletes) = unbounded_channel();
+        let server = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, tell.clone()));
+            }
+        });
+        let (access_key_id, secret_access_key) = (Some("id".to_owned()), Some(Secret::new("hush")));
+        let s3 = S3Storage { endpoint, path_style: true, access_key_id, secret_access_key, ..S3Storage::default() };
+        let root = Location::parse("s3://bucket/w").unwrap();
+        let place = Place { root, allowed: Vec::new(), storage: Storage::S3(s3) };
+        let files = Files::new(FilesOptions::default(), None);
+        let probe = Probe::new(&files, &place, Uuid::from_u128(1));
+        // Connected before, so that the write is what the time runs out on.
+        files.named(&place, probe.object.as_str()).await.unwrap();
+        let error = Probe { tried_within: Duration::ZERO, ..probe }.run().await.unwrap_err();
+        assert!(error.message().contains("did not answer"), "{error}");
+        deletes.recv().await.expect("the object is deleted");
+        server.abort();
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
@@ -21,6 +21,9 @@ const SECRET_FILE_LIMIT_BYTES: u64 = 64 << 10;
 
 /// The server's own settings, its secrets key among them, are in variables of this prefix.
 const OWN_VARIABLES: &str = "FRAZIL_";
+
+/// What the system tells of the process, its variables among them.
+const OF_THE_PROCESS: &str = "/proc";
 
 /// A text that is never printed: `env:NAME` and `file:PATH` say where the secret is, `sealed:…` holds it encrypted, and
 /// anything else is the secret itself, which is sealed before it is stored.
@@ -88,6 +91,24 @@ impl Secret {
         }
     }
 
+    /// Refuses a file that is the server's own, by whatever path. One that cannot be found is told of when it is opened.
+    pub(super) fn check_file(&self, field: &str, own_files: &[PathBuf]) -> Result<()> {
+        let Form::File(path) = self.form() else {
+            return Ok(());
+        };
+        let Ok(real) = path.canonicalize() else {
+            return Ok(());
+        };
+        let is_own = |own: &PathBuf| own.canonicalize().is_ok_and(|own| own == real);
+        if real.starts_with(OF_THE_PROCESS) || own_files.iter().any(is_own) {
+            return Err(Error::invalid(format!(
+                "storage {field} names the file {}, which is the server's own: keep the secret in another file",
+                path.display()
+            )));
+        }
+        Ok(())
+    }
+
     /// As [`Self::reveal`] tells it then: the secret itself. Blocks where it is in a file.
     pub(super) fn open(&self, field: &str, key: Option<&SecretsKey>) -> Result<Self> {
         self.opened(field, key).map(Self)
@@ -138,8 +159,9 @@ impl SecretsKey {
 
     /// Out of a file that holds what [`Self::parse`] takes, or the 32 bytes themselves.
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(|error| {
-            Error::invalid(format!("cannot read the secrets key in {}", path.display())).with_source(error)
+        let bytes = read_small(path).map_err(|unread| {
+            let message = format!("the secrets key is in {}, which {}", path.display(), unread.why);
+            unread.explain(Error::invalid(message))
         })?;
         match Self::of(&bytes) {
             Some(key) => Ok(key),
@@ -195,21 +217,44 @@ fn unusable(message: String) -> Error {
     Error::new(Kind::Unavailable, message)
 }
 
+/// Why a file cannot be used: what to say of it, and what the system said.
+struct Unread {
+    why: &'static str,
+    source: Option<std::io::Error>,
+}
+
+impl Unread {
+    fn explain(self, error: Error) -> Error {
+        match self.source {
+            Some(source) => error.with_source(source),
+            None => error,
+        }
+    }
+}
+
+/// The whole file, if it is one and small: a device or a pipe has no size and may have no end.
+fn read_small(path: &Path) -> std::result::Result<Vec<u8>, Unread> {
+    let unreadable = |source| Unread { why: "the server cannot read", source: Some(source) };
+    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(Unread { why: "is no regular file", source: None });
+    }
+    let mut bytes = Vec::new();
+    let limited = File::open(path).map_err(unreadable)?.take(SECRET_FILE_LIMIT_BYTES + 1).read_to_end(&mut bytes);
+    limited.map_err(unreadable)?;
+    match bytes.len() as u64 > SECRET_FILE_LIMIT_BYTES {
+        true => Err(Unread { why: "is too large for a secret", source: None }),
+        false => Ok(bytes),
+    }
+}
+
 /// Without the line ends that editors leave.
 fn read_text(path: &Path, field: &str) -> Result<String> {
-    let shown = path.display();
-    let failed = || format!("storage {field} is in the file {shown}, which the server cannot read");
-    let unreadable = |error| unusable(failed()).with_source(error);
-    // A device or a pipe has no size and may have no end.
-    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
-        return Err(unusable(format!("storage {field} is in {shown}, which is no regular file")));
-    }
-    let mut text = String::new();
-    let limited = File::open(path).map_err(unreadable)?.take(SECRET_FILE_LIMIT_BYTES + 1).read_to_string(&mut text);
-    limited.map_err(unreadable)?;
-    if text.len() as u64 > SECRET_FILE_LIMIT_BYTES {
-        return Err(unusable(format!("storage {field} is in the file {shown}, which is too large for a secret")));
-    }
+    let failed = |why: &str| unusable(format!("storage {field} is in the file {}, which {why}", path.display()));
+    let bytes = read_small(path).map_err(|unread| {
+        let error = failed(unread.why);
+        unread.explain(error)
+    })?;
+    let text = String::from_utf8(bytes).map_err(|_| failed("is no text"))?;
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
@@ -289,6 +334,27 @@ mod tests {
     }
 
     #[test]
+    fn no_file_of_the_server_is_a_secret_of_a_warehouse() {
+        let folder = tempfile::tempdir().unwrap();
+        let (own, link, other) = (folder.path().join("own"), folder.path().join("link"), folder.path().join("other"));
+        for path in [&own, &other] {
+            std::fs::write(path, "hush").unwrap();
+        }
+        std::os::unix::fs::symlink(&own, &link).unwrap();
+        let own_files = [own.clone()];
+        let checked =
+            |path: &Path| Secret::new(format!("file:{}", path.display())).check_file("session-token", &own_files);
+        for path in [&own, &link, &folder.path().join("./own"), Path::new("/proc/self/environ")] {
+            let error = checked(path).unwrap_err();
+            assert!(error.message().contains("the server's own"), "{error}");
+        }
+        for path in [&other, Path::new("/no/such")] {
+            checked(path).unwrap();
+        }
+        Secret::new("env:PATH").check_file("session-token", &own_files).unwrap();
+    }
+
+    #[test]
     fn no_file_is_read_without_a_bound() {
         let folder = tempfile::tempdir().unwrap();
         let large = folder.path().join("large");
@@ -298,8 +364,10 @@ mod tests {
             secret.open("field", None).unwrap_err().message().to_owned()
         };
         assert!(message(&large.display().to_string()).contains("too large"));
+        assert!(SecretsKey::read(&large).unwrap_err().message().contains("too large"));
         for endless in ["/dev/zero", "/dev"] {
             assert!(message(endless).contains("no regular file"), "{endless}");
+            assert!(SecretsKey::read(Path::new(endless)).unwrap_err().message().contains("no regular file"));
         }
     }
 

@@ -1,6 +1,7 @@
 //! How the store of a warehouse is reached: the settings as they are stored, and what clients are told of them.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -139,13 +140,17 @@ impl Storage {
         }
     }
 
-    /// Takes over the stored secrets that are left out here, where they go with the same name as before.
-    pub fn keep_secrets(&mut self, stored: &Storage) {
+    /// Takes over the stored secrets that are left out here, where they go with the same name as before. Refuses to take
+    /// the server's own credentials for them without a word.
+    pub fn keep_secrets(&mut self, stored: &Storage) -> Result<()> {
         match (self, stored) {
-            (Storage::S3(new), Storage::S3(old)) => new.keep_secrets(old),
+            (Storage::S3(new), Storage::S3(old)) => {
+                new.keep_secrets(old);
+                Ok(())
+            }
             (Storage::Gcs(new), Storage::Gcs(old)) => new.keep_secrets(old),
             (Storage::Adls(new), Storage::Adls(old)) => new.keep_secrets(old),
-            _ => {}
+            _ => Ok(()),
         }
     }
 
@@ -161,6 +166,11 @@ impl Storage {
 
     pub(super) fn sealed(&self, key: Option<&SecretsKey>) -> Result<Self> {
         self.with_secrets(|field, secret| secret.seal(field, key))
+    }
+
+    /// Refuses a secret in one of the server's own files. Blocks: links are followed.
+    pub(super) fn check_files(&self, own_files: &[PathBuf]) -> Result<()> {
+        self.with_secrets(|field, secret| secret.check_file(field, own_files).map(|()| secret.clone())).map(drop)
     }
 
     /// With every secret as [`Secret::reveal`] is to tell it. Blocks where one is in a file.
@@ -259,10 +269,15 @@ impl GcsStorage {
     }
 
     /// A token is sent to the endpoint, so that a stored key goes with it.
-    fn keep_secrets(&mut self, old: &Self) {
-        if !self.anonymous && self.service_account_key.is_none() && self.endpoint == old.endpoint {
-            self.service_account_key.clone_from(&old.service_account_key);
+    fn keep_secrets(&mut self, old: &Self) -> Result<()> {
+        if self.anonymous || self.service_account_key.is_some() || old.service_account_key.is_none() {
+            return Ok(());
         }
+        if self.endpoint != old.endpoint {
+            return Err(secret_left_out("service-account-key", "endpoint"));
+        }
+        self.service_account_key.clone_from(&old.service_account_key);
+        Ok(())
     }
 }
 
@@ -281,16 +296,42 @@ impl AdlsStorage {
     }
 
     /// A token is sent to the endpoint, so that a stored secret goes with it.
-    fn keep_secrets(&mut self, old: &Self) {
-        let none_given = self.account_key.is_none() && self.sas_token.is_none() && self.client_secret.is_none();
-        let same =
-            (&self.endpoint, &self.client_id, &self.tenant_id) == (&old.endpoint, &old.client_id, &old.tenant_id);
-        if none_given && same {
-            self.account_key.clone_from(&old.account_key);
-            self.sas_token.clone_from(&old.sas_token);
-            self.client_secret.clone_from(&old.client_secret);
+    fn keep_secrets(&mut self, old: &Self) -> Result<()> {
+        let Some(secret) = old.secret() else {
+            return Ok(());
+        };
+        if self.secret().is_some() {
+            return Ok(());
         }
+        if self.endpoint != old.endpoint {
+            return Err(secret_left_out(secret, "endpoint"));
+        }
+        if (&self.client_id, &self.tenant_id) != (&old.client_id, &old.tenant_id) {
+            return Err(secret_left_out(secret, "client-id or tenant-id"));
+        }
+        self.account_key.clone_from(&old.account_key);
+        self.sas_token.clone_from(&old.sas_token);
+        self.client_secret.clone_from(&old.client_secret);
+        Ok(())
     }
+
+    /// The name of the one that is given.
+    fn secret(&self) -> Option<&'static str> {
+        let secrets = [
+            ("account-key", &self.account_key),
+            ("sas-token", &self.sas_token),
+            ("client-secret", &self.client_secret),
+        ];
+        secrets.into_iter().find(|(_, secret)| secret.is_some()).map(|(name, _)| name)
+    }
+}
+
+/// Without it the server's own credentials would be taken, and sent to wherever the new settings say.
+fn secret_left_out(secret: &str, changed: &str) -> Error {
+    Error::invalid(format!(
+        "storage {changed} is another one than before, and {secret} is left out: give {secret} again; or, to take the \
+         server's own credentials, leave out the whole storage in a change before this one"
+    ))
 }
 
 fn is_false(value: &bool) -> bool {
@@ -308,6 +349,7 @@ fn check_endpoint(endpoint: Option<&str>) -> Result<()> {
         Ok(url) if !url.username().is_empty() || url.password().is_some() => refused("holds credentials"),
         Ok(url) if url.query().is_some() || url.fragment().is_some() => refused("has a query or a fragment"),
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(()),
+        _ if endpoint.contains('@') => refused("is no URL of a server"),
         _ => refused(&format!("'{endpoint}' is no URL of a server")),
     }
 }

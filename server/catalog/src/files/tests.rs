@@ -273,6 +273,16 @@ async fn many_are_deleted_although_some_are_gone_and_one_cannot_be() {
 }
 
 #[tokio::test]
+async fn a_store_that_cannot_be_asked_keeps_no_files_of_others() {
+    let w = warehouse();
+    w.write("own", "x").await.unwrap();
+    let elsewhere = Location::parse("s3://bucket/x").unwrap();
+    let deleted = w.files.delete_all(&w.place, vec![elsewhere, w.place.root.join("own")]).await;
+    assert!(matches!(deleted, Err(FileError::Invalid(_))), "{deleted:?}");
+    assert!(everything_below(w.folder.path()).is_empty());
+}
+
+#[tokio::test]
 async fn a_prepared_table_has_its_two_folders() {
     let w = warehouse();
     let location = w.place.root.join("ns/t a%20b");

@@ -69,18 +69,16 @@ pub fn check(place: &Place, defaults: &BTreeMap<String, String>, overrides: &BTr
     settings::check("overrides", overrides)
 }
 
-/// The storage of a changed warehouse: secrets that are left out stay, if they belong to the same key.
-pub fn storage_after(wanted: Option<Storage>, now: &Place) -> Storage {
-    match wanted {
-        Some(mut storage) => {
-            storage.keep_secrets(&now.storage);
-            storage
-        }
-        None => Storage::for_location(&now.root),
-    }
+/// The storage of a changed warehouse: secrets that are left out stay, and must belong to the same key.
+pub fn storage_after(wanted: Option<Storage>, now: &Place) -> Result<Storage> {
+    let Some(mut storage) = wanted else {
+        return Ok(Storage::for_location(&now.root));
+    };
+    storage.keep_secrets(&now.storage)?;
+    Ok(storage)
 }
 
-/// One kind of store holds all files of a warehouse.
+/// One store holds all files of a warehouse, for its credentials go to all of its places.
 pub fn check_place(place: &Place) -> Result<()> {
     if !place.storage.fits(&place.root) {
         return Err(Error::invalid(format!(
@@ -93,7 +91,12 @@ pub fn check_place(place: &Place) -> Result<()> {
     if place.allowed.len() > ALLOWED_MAX {
         return Err(Error::invalid(format!("allowed-locations has more than {ALLOWED_MAX} entries")));
     }
-    match place.allowed.iter().find(|allowed| !place.storage.fits(allowed)) {
+    match place.allowed.iter().find(|allowed| !place.root.is_in_store_of(allowed)) {
+        Some(other) if other.kind() == place.root.kind() => Err(Error::invalid(format!(
+            "allowed-locations: '{other}' is in another storage account than location '{}': make a warehouse of its own \
+             for it",
+            place.root
+        ))),
         Some(other) => Err(Error::invalid(format!(
             "allowed-locations: '{other}' is of type {}, and location '{}' of type {}: make a warehouse of its own for it",
             other.kind(),
@@ -149,5 +152,30 @@ mod tests {
     fn a_change_of_an_older_version_is_a_conflict() {
         let change = WarehouseChange { version: Some(2), ..meant() };
         assert_eq!(check_meant(&change, &warehouse()).unwrap_err().kind(), Kind::CommitFailed);
+    }
+
+    fn checked(root: &str, allowed: &str) -> Result<()> {
+        let root = Location::parse(root).unwrap();
+        let (storage, allowed) = (Storage::for_location(&root), vec![Location::parse(allowed).unwrap()]);
+        check_place(&Place { root, allowed, storage })
+    }
+
+    #[test]
+    fn further_places_are_in_the_store_of_the_root() {
+        for (root, allowed) in [
+            ("file:///a", "file:///b"),
+            ("s3://b/x", "s3a://other/x"),
+            ("abfss://c@a.dfs.core.windows.net/x", "wasbs://d@a.blob.core.windows.net/y"),
+        ] {
+            checked(root, allowed).unwrap();
+        }
+        for (root, allowed, why) in [
+            ("s3://b/x", "gs://b/x", "of type gcs"),
+            ("abfss://c@a.dfs.core.windows.net/x", "abfss://c@b.dfs.core.windows.net/x", "another storage account"),
+            ("abfss://c@a.dfs.core.windows.net/x", "abfss://c@a.dfs.elsewhere.example/x", "another storage account"),
+        ] {
+            let error = checked(root, allowed).unwrap_err();
+            assert!(error.message().starts_with("allowed-locations: '") && error.message().contains(why), "{error}");
+        }
     }
 }

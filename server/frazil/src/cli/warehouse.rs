@@ -1,8 +1,8 @@
 //! `frazil warehouse`: warehouses of a running server.
 
-use std::convert::Infallible;
 use std::io::Write;
 
+use catalog::error::Error as Refused;
 use catalog::location::Location;
 use clap::{Args, Subcommand};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -74,11 +74,11 @@ struct Settings {
     #[arg(long, value_name = "ID")]
     access_key_id: Option<String>,
     /// The secret itself, or where the server finds it: env:NAME or file:PATH.
-    #[arg(long, value_name = "SECRET", value_parser = hidden)]
+    #[arg(long, value_name = "SECRET", value_parser = Hidden::parse)]
     secret_access_key: Option<Hidden>,
     /// Any other setting of the store, as in --storage account-key=env:AZURE_KEY; may be given more than once.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = hidden_pair)]
-    storage: Vec<(String, Hidden)>,
+    #[arg(long, value_name = "KEY=VALUE", value_parser = Hidden::parse)]
+    storage: Vec<Hidden>,
     /// A further place for tables; may be given more than once.
     #[arg(long, value_name = "URI")]
     allowed_location: Vec<String>,
@@ -95,12 +95,12 @@ fn pair(text: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
-fn hidden(text: &str) -> Result<Hidden, Infallible> {
-    Ok(Hidden::from(text.to_owned()))
-}
-
-fn hidden_pair(text: &str) -> Result<(String, Hidden), String> {
-    pair(text).map(|(key, value)| (key, Hidden::from(value)))
+/// What is refused is not shown: it may hold a secret.
+fn of_store(text: &Hidden) -> Result<(String, Value), Refused> {
+    let (key, value) = text.reveal().split_once('=').ok_or_else(|| {
+        Refused::invalid("--storage is not written like KEY=VALUE, as in --storage account-key=env:AZURE_KEY")
+    })?;
+    Ok((key.to_owned(), of_text(value)))
 }
 
 impl WarehouseCommand {
@@ -116,7 +116,7 @@ impl WarehouseCommand {
             Action::Show { name } => print(out, &client.send(Method::GET, &path(&name), None).await?),
             Action::Update { name, settings, remove_default, remove_override } => {
                 let mut body = client.send(Method::GET, &path(&name), None).await?;
-                settings.change(&mut body);
+                settings.change(&mut body)?;
                 remove(&mut body["defaults"], &remove_default);
                 remove(&mut body["overrides"], &remove_override);
                 print(out, &client.send(Method::PUT, &path(&name), Some(&body)).await?)
@@ -131,10 +131,10 @@ impl WarehouseCommand {
 
 impl Settings {
     /// The body that makes a warehouse. Where nothing is said of the store, the server's environment says it.
-    fn new_warehouse(&self, name: &str, location: &str) -> Result<Value, catalog::error::Error> {
+    fn new_warehouse(&self, name: &str, location: &str) -> Result<Value, Refused> {
         let mut body = json!({"name": name, "location": location});
         let kind = Location::parse(location)?.kind();
-        self.change(&mut body);
+        self.change(&mut body)?;
         if let Some(storage) = body.get_mut("storage") {
             storage["type"] = kind.to_string().into();
         }
@@ -142,8 +142,8 @@ impl Settings {
     }
 
     /// Sets what is given, and leaves the rest.
-    fn change(&self, body: &mut Value) {
-        for (key, value) in self.of_storage() {
+    fn change(&self, body: &mut Value) -> Result<(), Refused> {
+        for (key, value) in self.of_storage()? {
             body["storage"][key] = value;
         }
         if !self.allowed_location.is_empty() {
@@ -155,9 +155,10 @@ impl Settings {
         for (key, value) in &self.overrides {
             body["overrides"][key] = value.as_str().into();
         }
+        Ok(())
     }
 
-    fn of_storage(&self) -> Map<String, Value> {
+    fn of_storage(&self) -> Result<Map<String, Value>, Refused> {
         let named = [
             ("endpoint", self.endpoint.clone().map(Value::from)),
             ("region", self.region.clone().map(Value::from)),
@@ -165,8 +166,8 @@ impl Settings {
             ("access-key-id", self.access_key_id.clone().map(Value::from)),
             ("secret-access-key", self.secret_access_key.as_ref().map(|secret| secret.reveal().into())),
         ];
-        let named = named.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
-        named.chain(self.storage.iter().map(|(key, value)| (key.clone(), of_text(value.reveal())))).collect()
+        let named = named.into_iter().filter_map(|(key, value)| Some(Ok((key.to_owned(), value?))));
+        named.chain(self.storage.iter().map(of_store)).collect()
     }
 }
 
@@ -262,6 +263,15 @@ mod tests {
     }
 
     #[test]
+    fn a_setting_of_the_store_that_is_none_is_refused_and_not_shown() {
+        let action = parse("frazil create lake --location s3://bucket/x --storage account-key:hush");
+        let Action::Create { name, location, settings } = action else { panic!("not create") };
+        let error = settings.new_warehouse(&name, &location).unwrap_err();
+        assert!(error.message().contains("KEY=VALUE") && !error.message().contains("hush"), "{error}");
+        assert!(!format!("{settings:?}").contains("hush"));
+    }
+
+    #[test]
     fn the_type_of_store_is_that_of_the_location() {
         for (location, kind) in
             [("gs://bucket/x", "gcs"), ("abfss://c@a.dfs.core.windows.net/x", "adls"), ("s3n://b", "s3")]
@@ -277,7 +287,7 @@ mod tests {
         let Action::Update { settings, remove_override, .. } = parse(line) else { panic!("not update") };
         let mut body = json!({"storage": {"type": "s3", "path-style": true, "region": "r"},
             "allowed-locations": ["s3://a"], "defaults": {"a": "b", "k": "v"}, "overrides": {"x": "y"}});
-        settings.change(&mut body);
+        settings.change(&mut body).unwrap();
         remove(&mut body["overrides"], &remove_override);
         assert_eq!(
             body,

@@ -110,6 +110,8 @@ fn settings_that_contradict_each_other_are_refused_by_name() {
         (endpoint("127.0.0.1:9000"), "endpoint"),
         (endpoint("ftp://host"), "endpoint"),
         (endpoint("http://id:hush@host"), "credentials"),
+        (endpoint("https://id:hu/sh-hush@host"), "no URL of a server"),
+        (endpoint("id:hush@host:9000"), "no URL of a server"),
         (endpoint("http://host/?x"), "query"),
         (Storage::Gcs(gcs).check().unwrap_err().message().to_owned(), "anonymous"),
         (adls(AdlsStorage { account_key: secret(), sas_token: secret(), ..AdlsStorage::default() }), "sas-token"),
@@ -122,22 +124,39 @@ fn settings_that_contradict_each_other_are_refused_by_name() {
 #[test]
 fn a_secret_left_out_is_kept_where_its_name_stays() {
     let mut new = Storage::S3(S3Storage { secret_access_key: None, region: None, ..s3() });
-    new.keep_secrets(&Storage::S3(s3()));
+    new.keep_secrets(&Storage::S3(s3())).unwrap();
     assert_eq!(new, Storage::S3(S3Storage { region: None, ..s3() }));
     let other = S3Storage { access_key_id: Some("other".to_owned()), secret_access_key: None, ..s3() };
     let (mut kept, before) = (Storage::S3(other.clone()), Storage::S3(other));
-    kept.keep_secrets(&Storage::S3(s3()));
+    kept.keep_secrets(&Storage::S3(s3())).unwrap();
     assert_eq!(kept, before);
-    let with_sas = |endpoint: &str, sas: Option<&str>| {
-        Storage::Adls(AdlsStorage {
-            endpoint: Some(endpoint.to_owned()),
-            sas_token: sas.map(Secret::new),
-            ..AdlsStorage::default()
-        })
-    };
-    for (endpoint, kept) in [("https://a", Some("sas")), ("https://elsewhere", None)] {
-        let mut new = with_sas(endpoint, None);
-        new.keep_secrets(&with_sas("https://a", Some("sas")));
-        assert_eq!(new, with_sas(endpoint, kept));
+}
+
+#[test]
+fn a_secret_left_out_gives_no_way_to_the_servers_own() {
+    let text = |text: &str| Some(text.to_owned());
+    let gcs = GcsStorage { service_account_key: Some(Secret::new("hush")), ..GcsStorage::default() };
+    let adls = AdlsStorage { sas_token: Some(Secret::new("hush")), client_id: text("a"), ..AdlsStorage::default() };
+    let without = AdlsStorage { sas_token: None, ..adls.clone() };
+    let (gcs, adls) = (Storage::Gcs(gcs), Storage::Adls(adls));
+    for (stored, mut same) in [(&gcs, Storage::Gcs(GcsStorage::default())), (&adls, Storage::Adls(without.clone()))] {
+        same.keep_secrets(stored).unwrap();
+        assert_eq!(same, *stored);
     }
+    for (stored, mut new, named) in [
+        (
+            &gcs,
+            Storage::Gcs(GcsStorage { endpoint: text("https://x"), ..GcsStorage::default() }),
+            "service-account-key",
+        ),
+        (&adls, Storage::Adls(AdlsStorage { endpoint: text("https://x"), ..without.clone() }), "sas-token"),
+        (&adls, Storage::Adls(AdlsStorage { client_id: text("b"), ..without.clone() }), "client-id"),
+    ] {
+        let error = new.keep_secrets(stored).unwrap_err();
+        assert!(error.message().contains(named) && !error.message().contains("hush"), "{error}");
+        let nothing_to_lose = Storage::Adls(without.clone());
+        new.keep_secrets(&nothing_to_lose).unwrap();
+    }
+    let mut open = Storage::Gcs(GcsStorage { endpoint: text("https://x"), anonymous: true, ..GcsStorage::default() });
+    open.keep_secrets(&gcs).unwrap();
 }

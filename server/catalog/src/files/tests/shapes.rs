@@ -51,6 +51,20 @@ async fn a_session_token_goes_with_its_keys_and_a_changed_file_is_read_again() {
 }
 
 #[tokio::test]
+async fn a_file_of_the_server_is_sent_nowhere() {
+    let (mut place, server) = s3(Vec::new()).await;
+    let own = tempfile::NamedTempFile::new().unwrap();
+    if let Storage::S3(s3) = &mut place.storage {
+        s3.session_token = Some(Secret::new(format!("file:{}", own.path().display())));
+    }
+    let options = FilesOptions { own_files: Arc::from([own.path().to_owned()]), ..FilesOptions::default() };
+    let error = Files::new(options, None).probe(&place, Uuid::from_u128(1)).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Invalid);
+    assert!(error.message().contains("the server's own"), "{error}");
+    assert!(server.await.unwrap().is_empty());
+}
+
+#[tokio::test]
 async fn a_refused_request_that_is_quoted_back_leaves_nothing_secret_in_the_error() {
     let body = format!(
         "<Error><Code>SignatureDoesNotMatch</Code><Message>wrong</Message><CanonicalRequest>{HUSH}</CanonicalRequest></Error>"
@@ -182,6 +196,16 @@ async fn a_shared_access_signature_is_in_the_request_and_in_no_error() {
     let request = server.await.unwrap().remove(0);
     assert!(request.starts_with("PUT /account/c/w/frazil-probe-"), "{request}");
     assert!(request.lines().next().unwrap().contains(&format!("sig={HUSH}")), "{request}");
+}
+
+#[tokio::test]
+async fn a_write_that_nobody_knows_the_end_of_is_deleted() {
+    let answers = vec![UNAVAILABLE, UNAVAILABLE, UNAVAILABLE, UNAVAILABLE, "HTTP/1.1 204 No Content\r\n\r\n"];
+    let (place, server) = s3(answers).await;
+    let error = files().probe(&place, Uuid::from_u128(1)).await.unwrap_err();
+    assert!(error.message().contains("writing 's3://bucket/w/frazil-probe-"), "{error}");
+    let requests = server.await.unwrap();
+    assert!(requests[3].starts_with("PUT ") && requests[4].starts_with("DELETE "), "{requests:?}");
 }
 
 #[tokio::test]
