@@ -133,5 +133,7 @@ def running(target, without=()):
         listener.proxy = Proxy(target, frozenset(without), uri=f"http://127.0.0.1:{listener.server_port}")
         serving = threading.Thread(target=listener.serve_forever, args=(0.1,), daemon=True)
         serving.start()
-        yield listener.proxy
-        listener.shutdown()
+        try:
+            yield listener.proxy
+        finally:
+            listener.shutdown()

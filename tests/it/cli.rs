@@ -3,8 +3,11 @@
 use clap::Parser;
 use frazil::cli::{Cli, Command};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 use crate::management::place;
+use crate::nobody::Nobody;
 use crate::server::{TestServer, on_both_stores};
 
 on_both_stores! {
@@ -33,7 +36,8 @@ async fn a_warehouse_is_made_shown_changed_and_deleted(server: &TestServer) {
     let shown = warehouse(&server.base, &["show", "lake"]).await.unwrap();
     assert_eq!(made, shown);
     let expected = json!({"id": json_of(&made)["id"], "name": "lake", "location": location,
-        "storage": {"type": "file"}, "allowed-locations": [], "defaults": {"a": "b"}, "overrides": {"c": "d"}});
+        "storage": {"type": "file"}, "allowed-locations": [], "defaults": {"a": "b"}, "overrides": {"c": "d"},
+        "version": 1});
     assert_eq!(json_of(&shown), expected);
     let update = ["update", "lake", "--allowed-location", &further, "--default", "e=f", "--remove-override", "c"];
     let changed = warehouse(&server.base, &update).await.unwrap();
@@ -41,6 +45,7 @@ async fn a_warehouse_is_made_shown_changed_and_deleted(server: &TestServer) {
     expected["allowed-locations"] = json!([further]);
     expected["defaults"] = json!({"a": "b", "e": "f"});
     expected["overrides"] = json!({});
+    expected["version"] = json!(2);
     assert_eq!(json_of(&changed), expected);
     assert_eq!(warehouse(&server.base, &["delete", "lake"]).await.unwrap(), "lake is deleted\n");
     let gone = warehouse(&server.base, &["show", "lake"]).await.unwrap_err();
@@ -60,13 +65,37 @@ async fn a_refusal_is_told_in_the_words_of_the_server(server: &TestServer) {
     assert_eq!(refused.unwrap_err(), "Warehouse already exists: default");
     let unknown = warehouse(&server.base, &["update", "default", "--storage", "regoin=x"]).await.unwrap_err();
     assert!(unknown.contains("unknown field `regoin`"), "{unknown}");
-    let foreign = warehouse(&format!("{}/health/live?", server.base), &["list"]).await;
-    assert_eq!(foreign.unwrap(), "", "an answer without warehouses lists none");
+    let foreign = warehouse(&format!("{}/health/live?", server.base), &["list"]).await.unwrap_err();
+    assert!(foreign.contains("not as a Frazil server does"), "{foreign}");
 }
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_told_in_one_line() {
-    let message = warehouse("http://127.0.0.1:9", &["list"]).await.unwrap_err();
-    assert!(message.contains("http://127.0.0.1:9") && message.contains("is the server running?"), "{message}");
+    let nobody = Nobody::new();
+    let message = warehouse(&nobody.url, &["list"]).await.unwrap_err();
+    assert!(message.contains(&nobody.url) && message.contains("is the server running?"), "{message}");
     assert_eq!(message.lines().count(), 1);
+}
+
+/// Something that answers every request with that body.
+async fn answering(body: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let _ = client.read(&mut [0; 4_096]).await;
+            let answer =
+                format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+            let _ = client.write_all(answer.as_bytes()).await;
+        }
+    });
+    url
+}
+
+#[tokio::test]
+async fn a_list_that_leads_to_itself_ends() {
+    for body in [r#"{"warehouses": [], "next-page-token": ""}"#, r#"{"warehouses": [], "next-page-token": "6c"}"#] {
+        let message = warehouse(&answering(body).await, &["list"]).await.unwrap_err();
+        assert!(message.contains("not as a Frazil server does"), "{message}");
+    }
 }

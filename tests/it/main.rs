@@ -16,6 +16,7 @@ mod management;
 mod metrics;
 mod names;
 mod namespaces;
+mod nobody;
 mod operations;
 mod pagination;
 mod process;

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::nobody::Nobody;
 use crate::server::{TestServer, on_both_stores, schema};
 
 pub const WAREHOUSES: &str = "/management/v1/warehouses";
@@ -14,6 +15,7 @@ on_both_stores! {
     a_warehouse_that_holds_something_stays,
     a_deleted_warehouse_may_be_made_again,
     an_update_replaces_all_but_name_and_location,
+    a_change_does_not_overwrite_another_one_unseen,
     what_is_not_there_is_not_found,
     a_body_that_cannot_be_is_told_with_its_field,
     clients_are_told_the_settings_of_their_warehouse,
@@ -35,7 +37,7 @@ async fn a_warehouse_on_files_is_made_and_used(server: &TestServer) {
     let made = lake(server).await;
     let location = place(server, "lake");
     let expected = json!({"id": made["id"], "name": "lake", "location": location, "storage": {"type": "file"},
-        "allowed-locations": [], "defaults": {}, "overrides": {}});
+        "allowed-locations": [], "defaults": {}, "overrides": {}, "version": 1});
     assert_eq!(made, expected);
     assert!(made["id"].is_string());
     assert_eq!(server.get(LAKE).await.expect(200).json(), made);
@@ -113,7 +115,9 @@ async fn an_update_replaces_all_but_name_and_location(server: &TestServer) {
     let mut made = lake(server).await;
     made["allowed-locations"] = json!([place(server, "further")]);
     made["defaults"] = json!({"a": "b"});
-    assert_eq!(server.put(LAKE, made.clone()).await.expect(200).json(), made);
+    let changed = server.put(LAKE, made.clone()).await.expect(200).json();
+    made["version"] = json!(2);
+    assert_eq!(changed, made);
     assert_eq!(server.get(LAKE).await.expect(200).json(), made);
     server.post("/v1/lake/namespaces", json!({"namespace": ["n"]})).await.expect(200);
     let body = json!({"name": "t", "schema": schema(), "location": place(server, "further/t")});
@@ -129,6 +133,24 @@ async fn an_update_replaces_all_but_name_and_location(server: &TestServer) {
     server.put(LAKE, json!({})).await.expect(200);
     let emptied = server.get(LAKE).await.expect(200).json();
     assert_eq!((&emptied["allowed-locations"], &emptied["defaults"]), (&json!([]), &json!({})));
+}
+
+async fn a_change_does_not_overwrite_another_one_unseen(server: &TestServer) {
+    let seen = lake(server).await;
+    let with = |key: &str| {
+        let mut body = seen.clone();
+        body["defaults"] = json!({key: "x"});
+        body
+    };
+    server.put(LAKE, with("first")).await.expect(200);
+    server.put(LAKE, with("second")).await.refused(409, "CommitFailedException");
+    let now = server.get(LAKE).await.expect(200).json();
+    assert_eq!((&now["defaults"], &now["version"]), (&json!({"first": "x"}), &json!(2)));
+    let mut again = with("second");
+    again["version"] = now["version"].clone();
+    server.put(LAKE, again).await.expect(200);
+    // Whoever names no version wants to overwrite.
+    server.put(LAKE, json!({})).await.expect(200);
 }
 
 async fn what_is_not_there_is_not_found(server: &TestServer) {
@@ -188,10 +210,11 @@ async fn clients_are_told_the_settings_of_their_warehouse(server: &TestServer) {
     assert_eq!(other["overrides"], json!({"prefix": "default"}));
 }
 
-/// Nobody listens there: what fails is told, and no secret is.
+/// What fails is told, and no secret is.
 async fn a_store_that_cannot_be_reached_is_told_and_nothing_is_made(server: &TestServer) {
+    let nobody = Nobody::new();
     let body = json!({"name": "lake", "location": "s3://bucket/x", "storage": {"type": "s3", "region": "r",
-        "endpoint": "http://127.0.0.1:9", "path-style": true, "access-key-id": "id", "secret-access-key": "hush"}});
+        "endpoint": nobody.url, "path-style": true, "access-key-id": "id", "secret-access-key": "hush"}});
     let refusal = server.post(WAREHOUSES, body).await.refused(400, "BadRequestException");
     assert!(refusal.message().contains("s3://bucket/x") && !refusal.text.contains("hush"), "{}", refusal.text);
     server.get(LAKE).await.expect(404);

@@ -6,6 +6,7 @@ use reqwest::Client;
 use serde_json::{Value, json};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -76,6 +77,8 @@ impl S3 {
 pub struct Proxy {
     pub endpoint: String,
     silence: CancellationToken,
+    /// Connections that are held and not answered.
+    held: watch::Receiver<usize>,
 }
 
 impl Proxy {
@@ -83,10 +86,11 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
         let (silence, store) = (CancellationToken::new(), s3.endpoint.trim_start_matches("http://").to_owned());
-        let proxy = Self { endpoint, silence: silence.clone() };
+        let (count, held) = watch::channel(0);
+        let proxy = Self { endpoint, silence: silence.clone(), held };
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(pass_on(client, store.clone(), silence.clone()));
+                tokio::spawn(pass_on(client, store.clone(), silence.clone(), count.clone()));
             }
         });
         proxy
@@ -95,14 +99,22 @@ impl Proxy {
     pub fn fall_silent(&self) {
         self.silence.cancel();
     }
+
+    /// Waits until that many connections are held and not answered.
+    pub async fn holds(&self, connections: usize) {
+        self.held.clone().wait_for(|held| *held >= connections).await.unwrap();
+    }
 }
 
-async fn pass_on(mut client: TcpStream, store: String, silence: CancellationToken) {
+async fn pass_on(mut client: TcpStream, store: String, silence: CancellationToken, held: watch::Sender<usize>) {
     let mut store = TcpStream::connect(store).await.unwrap();
     tokio::select! {
         biased;
         // Both stay open, and nobody reads from them.
-        () = silence.cancelled() => std::future::pending().await,
+        () = silence.cancelled() => {
+            held.send_modify(|held| *held += 1);
+            std::future::pending().await
+        }
         _ = copy_bidirectional(&mut client, &mut store) => {}
     }
 }

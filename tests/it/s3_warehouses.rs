@@ -115,9 +115,8 @@ async fn a_secret_that_is_left_out_stays(server: &TestServer) {
     let shown = server.get(LAKE).await.expect(200).json();
     assert_eq!(shown["storage"]["access-key-id"], s3.access_key_id.as_str());
     assert_eq!(shown["storage"]["secret-access-key"], Value::Null);
-    server.put(LAKE, shown.clone()).await.expect(200);
+    let mut other = server.put(LAKE, shown).await.expect(200).json();
     create_table(server, None).await;
-    let mut other = shown;
     other["storage"]["access-key-id"] = "another".into();
     let refusal = server.put(LAKE, other).await.refused(400, "BadRequestException");
     assert!(refusal.message().contains("secret-access-key"), "{}", refusal.text);
@@ -164,6 +163,8 @@ async fn a_store_that_falls_silent_keeps_nobody_else_waiting(server: &TestServer
         server.post("/v1/lost/namespaces/n/tables", body)
     }));
     let others = async {
+        // As many as are at work in the store at one time.
+        proxy.holds(64).await;
         let made = create_table(server, None).await;
         server.post(TABLE, append(&made["metadata"], 1)).await.expect(200);
         server.create_namespace(&["n"]).await;

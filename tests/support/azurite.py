@@ -1,6 +1,7 @@
 """Azure's blob store of the tests' own: Azurite on a free loopback port, with a fresh data folder."""
 
 import contextlib
+import os
 import shutil
 import time
 
@@ -16,7 +17,7 @@ READY_WITHIN_S = 60
 @contextlib.contextmanager
 def running(log):
     """A fresh store for the length of the block; gives its URL with the account."""
-    folder = paths.RUNS / "azurite"
+    folder = paths.RUNS / "azurite" / str(os.getpid())
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     port = process.free_port()
@@ -28,6 +29,7 @@ def running(log):
         yield f"http://127.0.0.1:{port}/{ACCOUNT}"
     finally:
         process.stop(child)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def wait_until_listening(port, child):

@@ -78,6 +78,7 @@ macro_rules! store_conformance {
                 a_deleted_warehouse_takes_no_namespace
                 purges_outlive_their_warehouse
                 purges_of_a_deleted_warehouse_go_over_to_the_next_one_there
+                purges_at_allowed_locations_go_over_to_the_next_warehouse_there
             }
             namespaces {
                 a_namespace_comes_back_as_it_was_made

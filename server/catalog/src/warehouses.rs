@@ -19,8 +19,8 @@ mod rules;
 mod settings;
 pub mod store;
 
-pub use rules::WarehouseSettings;
-use store::{WarehouseContent, WarehouseCreated, WarehouseDeleted, WarehouseStore, WarehouseUpdated};
+pub use rules::{WarehouseChange, WarehouseSettings};
+use store::{WarehouseContent, WarehouseCreated, WarehouseDeleted, WarehouseListed, WarehouseStore, WarehouseUpdated};
 
 /// The warehouse that `GET /v1/config` answers for when the client names none.
 const DEFAULT_NAME: &str = "default";
@@ -110,7 +110,7 @@ impl Warehouses {
         }
         let mut all = self.store.warehouses(&first(2)).await?;
         match (all.pop(), all.is_empty()) {
-            (Some(only), true) => Ok(Arc::new(only)),
+            (Some(only), true) => Ok(Arc::new(only.warehouse?)),
             _ => Err(Error::new(
                 Kind::NoSuchWarehouse,
                 "there is no warehouse named 'default': name one with ?warehouse=",
@@ -124,9 +124,11 @@ impl Warehouses {
         Ok(())
     }
 
+    /// Without those that cannot be read: they are told in the log.
     pub async fn list(&self, _ctx: &RequestContext, page: &PageRequest) -> Result<Listing<Warehouse>> {
-        let warehouses = self.store.warehouses(&page.probe()?).await?;
-        Ok(page.cut_by(warehouses, |warehouse| warehouse.name.as_str()))
+        let listed = self.store.warehouses(&page.probe()?).await?;
+        let Listing { entries, next_page_token } = page.cut_by(listed, |listed| listed.name.as_str());
+        Ok(Listing { entries: entries.into_iter().filter_map(readable).collect(), next_page_token })
     }
 
     /// As it is in the database now, whatever this process remembers.
@@ -164,19 +166,15 @@ impl Warehouses {
 
     /// Replaces all settings of a warehouse once its store has shown that it can be used with them. A secret that is left
     /// out stays, if it belongs to the same key.
-    pub async fn update(&self, ctx: &RequestContext, name: &str, settings: WarehouseSettings) -> Result<Warehouse> {
+    pub async fn update(&self, ctx: &RequestContext, name: &str, change: WarehouseChange) -> Result<Warehouse> {
         let (this, ctx, name) = (self.clone(), ctx.clone(), known(name)?);
-        self.mutations.to_its_end(async move { this.change(&ctx, &name, settings).await }).await
+        self.mutations.to_its_end(async move { this.change(&ctx, &name, change).await }).await
     }
 
-    async fn change(
-        &self,
-        ctx: &RequestContext,
-        name: &WarehouseName,
-        settings: WarehouseSettings,
-    ) -> Result<Warehouse> {
+    async fn change(&self, ctx: &RequestContext, name: &WarehouseName, change: WarehouseChange) -> Result<Warehouse> {
         let now = self.read(name).await?;
-        let WarehouseSettings { storage, allowed, defaults, overrides } = settings;
+        rules::check_meant(&change, &now)?;
+        let WarehouseSettings { storage, allowed, defaults, overrides } = change.settings;
         let mut place = Place { allowed, storage: rules::storage_after(storage, &now.place)?, ..now.place };
         rules::check(&place, &defaults, &overrides)?;
         place.storage = self.files.seal(&place.storage)?;
@@ -186,25 +184,27 @@ impl Warehouses {
         self.remembered.invalidate(name).await;
         match updated {
             WarehouseUpdated::Updated => Ok(Warehouse { version: wanted.version + 1, ..wanted }),
-            WarehouseUpdated::Changed => Err(Error::conflict(format!(
-                "warehouse {name} was changed or deleted by another request meanwhile: look at it and send this again"
-            ))),
+            WarehouseUpdated::Changed => Err(rules::changed(&wanted)),
         }
     }
 
     /// Deletes a warehouse that holds nothing. Its files stay, but for those that drops have left to be deleted.
     pub async fn delete(&self, _ctx: &RequestContext, name: &str) -> Result<()> {
-        let name = known(name)?;
-        let warehouse = self.read(&name).await?;
+        let (this, name) = (self.clone(), known(name)?);
+        self.mutations.to_its_end(async move { this.remove(&name).await }).await
+    }
+
+    async fn remove(&self, name: &WarehouseName) -> Result<()> {
+        let warehouse = self.read(name).await?;
         let deleted = self.store.delete_warehouse(warehouse.id).await;
-        self.remembered.invalidate(&name).await;
+        self.remembered.invalidate(name).await;
         match deleted? {
             WarehouseDeleted::Deleted => {
                 tracing::info!(warehouse = %name, "a warehouse was deleted");
                 Ok(())
             }
             WarehouseDeleted::Missing => Err(missing(name.as_str())),
-            WarehouseDeleted::NotEmpty(content) => Err(not_empty(&name, content)),
+            WarehouseDeleted::NotEmpty(content) => Err(not_empty(name, content)),
         }
     }
 
@@ -238,6 +238,16 @@ impl Warehouses {
 
     async fn probe(&self, place: &Place, id: Uuid) -> Result<()> {
         self.files.probe(place, id).await
+    }
+}
+
+fn readable(listed: WarehouseListed) -> Option<Warehouse> {
+    match listed.warehouse {
+        Ok(warehouse) => Some(warehouse),
+        Err(error) => {
+            tracing::error!(warehouse = %listed.name, error = ?error, "a warehouse cannot be read");
+            None
+        }
     }
 }
 

@@ -133,8 +133,10 @@ async fn what_was_in_a_bucket_that_is_gone_is_missing() {
 #[tokio::test]
 async fn a_store_that_cannot_be_reached_is_told_with_its_endpoint() {
     let bucket = Bucket::new().await;
-    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let endpoint = format!("http://{nobody}");
+    // Taken and not listened on: nobody answers there, and no other test gets it meanwhile.
+    let nobody = tokio::net::TcpSocket::new_v4().unwrap();
+    nobody.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let endpoint = format!("http://{}", nobody.local_addr().unwrap());
     let error = files().probe(&bucket.place_at(&endpoint), Uuid::from_u128(1)).await.unwrap_err();
     assert!(error.message().contains(&format!("does not answer at {endpoint}")), "{error}");
 }

@@ -19,7 +19,7 @@ impl PurgeStore for PostgresStore {
     async fn claim_purge(&self, now_ms: i64, lease_until_ms: i64) -> Result<Option<PurgeJob>, StoreError> {
         let mut conn = self.acquire().await?;
         // A row that another process is just claiming is passed over, not waited for. Where the warehouse was deleted,
-        // the row says where it lay and how it was reached.
+        // the row says where it lay, and how it was reached if none has followed it: newer keys are the better ones.
         let claimed = sqlx::query!(
             r#"WITH claimed AS (
                    UPDATE purge SET lease_until_ms = $2
@@ -30,7 +30,7 @@ impl PurgeStore for PostgresStore {
                )
                SELECT c.id, c.warehouse_id, c.target, c.not_before_ms, c.failures,
                       coalesce(c.root, w.root) AS "root!", coalesce(c.allowed, w.allowed) AS "allowed!",
-                      coalesce(c.storage, w.storage) AS "storage!"
+                      coalesce(w.storage, c.storage) AS "storage!"
                  FROM claimed c LEFT JOIN warehouse w ON w.id = c.warehouse_id"#,
             now_ms,
             lease_until_ms

@@ -234,3 +234,15 @@ async fn a_database_that_does_not_answer_is_an_error() {
     let refused = PostgresStore::connect(unreachable, 1, Duration::from_secs(1)).await;
     assert!(matches!(refused, Err(OpenError::Connect(_))));
 }
+
+#[sqlx::test(migrator = "crate::MIGRATOR")]
+async fn a_warehouse_that_cannot_be_read_is_listed_as_such(pool: PgPool) {
+    let store = PostgresStore::over(pool.clone());
+    for name in ["a", "b"] {
+        World::bare(&store, name).await.unwrap();
+    }
+    pool.execute("UPDATE warehouse SET root = 'odd' WHERE name = 'a'").await.unwrap();
+    let listed = store.warehouses(&Page::ALL).await.unwrap();
+    let readable: Vec<_> = listed.iter().map(|listed| (listed.name.as_str(), listed.warehouse.is_ok())).collect();
+    assert_eq!(readable, [("a", false), ("b", true)]);
+}

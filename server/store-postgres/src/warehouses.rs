@@ -8,7 +8,7 @@ use catalog::location::Location;
 use catalog::store::{Page, StoreError};
 use catalog::warehouses::Warehouse;
 use catalog::warehouses::store::{
-    WarehouseContent, WarehouseCreated, WarehouseDeleted, WarehouseStore, WarehouseUpdated,
+    WarehouseContent, WarehouseCreated, WarehouseDeleted, WarehouseListed, WarehouseStore, WarehouseUpdated,
 };
 use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
@@ -42,7 +42,7 @@ impl WarehouseStore for PostgresStore {
         row.map(Warehouse::try_from).transpose()
     }
 
-    async fn warehouses(&self, page: &Page) -> Result<Vec<Warehouse>, StoreError> {
+    async fn warehouses(&self, page: &Page) -> Result<Vec<WarehouseListed>, StoreError> {
         // No name is empty, so all come after ''. A limit of null is none.
         let rows = sqlx::query_as!(
             Row,
@@ -54,7 +54,7 @@ impl WarehouseStore for PostgresStore {
         .fetch_all(&self.pool)
         .await
         .map_err(aborted)?;
-        rows.into_iter().map(Warehouse::try_from).collect()
+        Ok(rows.into_iter().map(|row| WarehouseListed { name: row.name.clone(), warehouse: row.try_into() }).collect())
     }
 
     async fn create_warehouse(&self, warehouse: &Warehouse, at_ms: i64) -> Result<WarehouseCreated, StoreError> {
@@ -140,11 +140,15 @@ async fn owner_of_root(conn: &mut PgConnection, root: &Overlap) -> Result<Option
     .await
 }
 
-/// What a deleted warehouse left to purge is the business of the one that follows it.
+/// What deleted warehouses left to purge is the business of the one in whose root it lies, else of the first one that
+/// follows at the old root: it may allow the same further locations.
 async fn inherit_purges(conn: &mut PgConnection, heir: WarehouseId, root: &Overlap) -> Result<(), sqlx::Error> {
     sqlx::query!(
         "UPDATE purge SET warehouse_id = $1
-          WHERE canonical_root = ANY($2) OR (canonical_root >= $3 AND canonical_root < $4)",
+          WHERE root IS NOT NULL
+            AND (canonical_location = ANY($2) OR (canonical_location >= $3 AND canonical_location < $4)
+                 OR (NOT EXISTS (SELECT 1 FROM warehouse w WHERE w.id = purge.warehouse_id)
+                     AND (canonical_root = ANY($2) OR (canonical_root >= $3 AND canonical_root < $4))))",
         heir.0,
         &root.at_or_above,
         root.below_from,
@@ -184,10 +188,12 @@ async fn delete_empty(conn: &mut PgConnection, id: WarehouseId) -> Result<bool, 
     let Some(gone) = gone else {
         return Ok(false);
     };
-    // No table is left that could add another one. Those of a deleted warehouse before this one have theirs.
+    // No table is left that could add another one. Those of a deleted warehouse before this one know where it lay, and
+    // are reached as this one was.
     sqlx::query!(
-        "UPDATE purge SET root = $2, canonical_root = $3, allowed = $4, storage = $5
-          WHERE warehouse_id = $1 AND root IS NULL",
+        "UPDATE purge SET root = coalesce(root, $2), canonical_root = coalesce(canonical_root, $3),
+                          allowed = coalesce(allowed, $4), storage = $5
+          WHERE warehouse_id = $1",
         id.0,
         gone.root,
         gone.canonical_root,

@@ -55,11 +55,12 @@ impl PurgeStore for SqliteStore {
 
 async fn claim(conn: &mut SqliteConnection, now_ms: i64, lease_until_ms: i64) -> Result<Option<PurgeJob>, StoreError> {
     let mut tx = conn.begin_with(BEGIN).await.map_err(beginning)?;
-    // Where the warehouse was deleted, the row says where it lay and how it was reached.
+    // Where the warehouse was deleted, the row says where it lay, and how it was reached if none has followed it: newer
+    // keys are the better ones.
     let due = sqlx::query!(
         r#"SELECT p.id AS "id: Uuid", p.warehouse_id AS "warehouse_id: Uuid", p.target, p.not_before_ms, p.failures,
                   coalesce(p.root, w.root) AS "root!", coalesce(p.allowed, w.allowed) AS "allowed!",
-                  coalesce(p.storage, w.storage) AS "storage!"
+                  coalesce(w.storage, p.storage) AS "storage!"
              FROM purge p LEFT JOIN warehouse w ON w.id = p.warehouse_id
             WHERE p.not_before_ms <= $1 AND (p.lease_until_ms IS NULL OR p.lease_until_ms <= $1)
             ORDER BY p.not_before_ms, p.id LIMIT 1"#,

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::*;
 
+mod managed;
 mod registers;
 
 catalog::store_conformance!(#[tokio::test] () {

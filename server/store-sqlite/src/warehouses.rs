@@ -8,7 +8,7 @@ use catalog::location::Location;
 use catalog::store::{Page, StoreError};
 use catalog::warehouses::Warehouse;
 use catalog::warehouses::store::{
-    WarehouseContent, WarehouseCreated, WarehouseDeleted, WarehouseStore, WarehouseUpdated,
+    WarehouseContent, WarehouseCreated, WarehouseDeleted, WarehouseListed, WarehouseStore, WarehouseUpdated,
 };
 use sqlx::{Connection, SqliteConnection};
 use uuid::Uuid;
@@ -43,7 +43,7 @@ impl WarehouseStore for SqliteStore {
         row.map(Warehouse::try_from).transpose()
     }
 
-    async fn warehouses(&self, page: &Page) -> Result<Vec<Warehouse>, StoreError> {
+    async fn warehouses(&self, page: &Page) -> Result<Vec<WarehouseListed>, StoreError> {
         // No name is empty, so all come after ''.
         let (after, limit) = (page.after.as_deref().unwrap_or_default(), limit(page));
         let rows = sqlx::query_as!(
@@ -56,7 +56,7 @@ impl WarehouseStore for SqliteStore {
         .fetch_all(&self.readers)
         .await
         .map_err(aborted)?;
-        rows.into_iter().map(Warehouse::try_from).collect()
+        Ok(rows.into_iter().map(|row| WarehouseListed { name: row.name.clone(), warehouse: row.try_into() }).collect())
     }
 
     async fn create_warehouse(&self, warehouse: &Warehouse, at_ms: i64) -> Result<WarehouseCreated, StoreError> {
@@ -175,13 +175,18 @@ async fn owner_of_root(conn: &mut SqliteConnection, root: &Overlap) -> Result<Op
     .map_err(in_transaction)
 }
 
-/// What a deleted warehouse left to purge is the business of the one that follows it.
+/// What deleted warehouses left to purge is the business of the one in whose root it lies, else of the first one that
+/// follows at the old root: it may allow the same further locations.
 async fn inherit_purges(conn: &mut SqliteConnection, heir: WarehouseId, root: &Overlap) -> Result<(), StoreError> {
     let at_or_above = json(&root.at_or_above);
     sqlx::query!(
         "UPDATE purge SET warehouse_id = $1
-          WHERE canonical_root IN (SELECT value FROM json_each($2))
-             OR (canonical_root >= $3 AND canonical_root < $4)",
+          WHERE root IS NOT NULL
+            AND (canonical_location IN (SELECT value FROM json_each($2))
+                 OR (canonical_location >= $3 AND canonical_location < $4)
+                 OR (NOT EXISTS (SELECT 1 FROM warehouse w WHERE w.id = purge.warehouse_id)
+                     AND (canonical_root IN (SELECT value FROM json_each($2))
+                          OR (canonical_root >= $3 AND canonical_root < $4))))",
         heir.0,
         at_or_above,
         root.below_from,
@@ -214,13 +219,15 @@ async fn delete(conn: &mut SqliteConnection, id: WarehouseId) -> Result<Warehous
     Ok(WarehouseDeleted::Deleted)
 }
 
-/// The purges that go on get what they need to know of the warehouse. Those of a deleted warehouse before this one have
-/// it.
+/// The purges that go on get what they need to know of the warehouse. Those of a deleted warehouse before this one know
+/// where it lay, and are reached as this one was.
 async fn leave_purges(conn: &mut SqliteConnection, id: WarehouseId) -> Result<(), StoreError> {
     sqlx::query!(
         "UPDATE purge SET (root, canonical_root, allowed, storage) =
-                          (SELECT w.root, w.canonical_root, w.allowed, w.storage FROM warehouse w WHERE w.id = $1)
-          WHERE warehouse_id = $1 AND root IS NULL",
+                          (SELECT coalesce(purge.root, w.root), coalesce(purge.canonical_root, w.canonical_root),
+                                  coalesce(purge.allowed, w.allowed), w.storage
+                             FROM warehouse w WHERE w.id = $1)
+          WHERE warehouse_id = $1",
         id.0
     )
     .execute(conn)

@@ -113,15 +113,13 @@ def made(main, file, settings):
 @contextlib.contextmanager
 def running(*workers):
     """The workers for the length of the block."""
-    try:
+    with contextlib.ExitStack() as started:
         for worker in workers:
             worker.start()
+            started.callback(worker.stop)
         for worker in workers:
             worker.wait_until_ready()
         yield workers
-    finally:
-        for worker in workers:
-            worker.stop()
 
 
 def plugins(folder):

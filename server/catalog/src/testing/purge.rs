@@ -38,7 +38,7 @@ pub async fn a_task_is_claimed_with_the_place_of_its_warehouse(store: &dyn Store
     write(&world, std::slice::from_ref(&task)).await?;
     let job = store.claim_purge(AT_MS, AT_MS + 10).await?.ok_or("the task is due")?;
     assert_eq!((job.task, job.failures), (task, 0));
-    let warehouse = store.warehouses(&Page::ALL).await?.pop().ok_or("the warehouse is there")?;
+    let warehouse = store.warehouses(&Page::ALL).await?.pop().ok_or("the warehouse is there")?.warehouse?;
     assert_eq!(job.place, warehouse.place);
     Ok(())
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use futures::future::{join, join_all};
 
-use super::world::{AT_MS, Checked, RACERS, World, drop_of, namespace, warehouse};
+use super::world::{AT_MS, Checked, RACERS, World, create_at, drop_of, namespace, warehouse};
 use crate::commits::store::SwapOutcome;
-use crate::files::{S3Storage, Secret, Storage};
+use crate::files::{Place, S3Storage, Secret, Storage};
 use crate::ident::WarehouseName;
 use crate::location::Location;
 use crate::namespaces::store::{NamespaceCreated, NamespaceDropped};
@@ -21,6 +21,11 @@ fn at(name: &str, root: &str) -> Checked<Warehouse> {
     made.place.root = Location::parse(root)?;
     made.place.storage = Storage::for_location(&made.place.root);
     Ok(made)
+}
+
+async fn all(store: &dyn Store) -> Checked<Vec<Warehouse>> {
+    let listed = store.warehouses(&Page::ALL).await?;
+    Ok(listed.into_iter().map(|listed| listed.warehouse).collect::<Result<_, _>>()?)
 }
 
 /// Changes everything that may be changed.
@@ -53,7 +58,7 @@ pub async fn a_warehouse_name_is_given_once(store: &dyn Store) -> Checked {
     for second in [warehouse("w")?, at("w", "file:///elsewhere")?] {
         assert_eq!(store.create_warehouse(&second, AT_MS).await?, WarehouseCreated::NameTaken);
     }
-    assert_eq!(store.warehouses(&Page::ALL).await?, [first]);
+    assert_eq!(all(store).await?, [first]);
     Ok(())
 }
 
@@ -63,7 +68,7 @@ pub async fn warehouses_are_listed_by_name_in_pages(store: &dyn Store) -> Checke
     }
     let names = async |after: Option<&str>, limit| -> Checked<Vec<String>> {
         let page = Page { after: after.map(str::to_owned), limit };
-        Ok(store.warehouses(&page).await?.iter().map(|listed| listed.name.to_string()).collect())
+        Ok(store.warehouses(&page).await?.into_iter().map(|listed| listed.name).collect())
     };
     assert_eq!(names(None, None).await?, ["a", "a-", "a_", "b"]);
     assert_eq!(names(None, Some(2)).await?, ["a", "a-"]);
@@ -92,7 +97,7 @@ pub async fn of_racing_creators_of_nested_roots_one_wins(store: &dyn Store) -> C
     let racers = (0..RACERS).map(nested).collect::<Checked<Vec<_>>>()?;
     let created = join_all(racers.iter().map(|racer| store.create_warehouse(racer, AT_MS))).await;
     let created = created.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let winner = store.warehouses(&Page::ALL).await?;
+    let winner = all(store).await?;
     assert_eq!(winner.len(), 1);
     let taken = WarehouseCreated::RootTaken { by: winner[0].name.clone() };
     assert_eq!(created.iter().filter(|outcome| **outcome == taken).count(), RACERS - 1, "{created:?}");
@@ -136,7 +141,7 @@ pub async fn an_empty_warehouse_is_deleted_with_its_name_and_its_root(store: &dy
     assert_eq!(store.drop_namespace(world.warehouse, &namespace(&["ns"])?, None).await?, NamespaceDropped::Dropped);
     assert_eq!(store.delete_warehouse(world.warehouse).await?, WarehouseDeleted::Deleted);
     assert_eq!(store.delete_warehouse(world.warehouse).await?, WarehouseDeleted::Missing);
-    assert_eq!(store.warehouses(&Page::ALL).await?, []);
+    assert_eq!(all(store).await?, []);
     assert_eq!(store.create_warehouse(&warehouse("w")?, AT_MS).await?, WarehouseCreated::Created);
     Ok(())
 }
@@ -179,10 +184,11 @@ pub async fn a_deleted_warehouse_takes_no_namespace(store: &dyn Store) -> Checke
     Ok(())
 }
 
-/// Drops a table with purge and then all that holds it, its warehouse included.
-async fn deleted_with_a_purge(store: &dyn Store) -> Checked<(Warehouse, PurgeTask)> {
+/// Drops a table at that location with purge and then all that holds it, its warehouse included.
+async fn deleted_with_a_purge(store: &dyn Store, location: &str) -> Checked<(Warehouse, PurgeTask)> {
     let world = World::new(store).await?;
-    let table = world.table("t").await?;
+    world.must(create_at("t", location)?).await?;
+    let table = world.pointer("t").await?;
     let target =
         PurgeTarget::Table { location: table.location.clone(), metadata_location: table.metadata_location.clone() };
     let task = PurgeTask { target, ..world.purge(AT_MS) };
@@ -196,7 +202,7 @@ async fn deleted_with_a_purge(store: &dyn Store) -> Checked<(Warehouse, PurgeTas
 }
 
 pub async fn purges_outlive_their_warehouse(store: &dyn Store) -> Checked {
-    let (gone, task) = deleted_with_a_purge(store).await?;
+    let (gone, task) = deleted_with_a_purge(store, "file:///w/t").await?;
     let job = store.claim_purge(AT_MS, AT_MS + 10).await?.ok_or("the task is due")?;
     assert_eq!((job.task, job.place), (task.clone(), gone.place));
     store.finish_purge(task.id).await?;
@@ -205,18 +211,39 @@ pub async fn purges_outlive_their_warehouse(store: &dyn Store) -> Checked {
 }
 
 pub async fn purges_of_a_deleted_warehouse_go_over_to_the_next_one_there(store: &dyn Store) -> Checked {
-    let (gone, task) = deleted_with_a_purge(store).await?;
-    let PurgeTarget::Table { location, .. } = &task.target else { return Err("a table was dropped".into()) };
-    let location = Location::parse(location)?;
-    let (elsewhere, heir) = (at("elsewhere", "file:///elsewhere")?, at("heir", "file:///w")?);
+    let (gone, task) = deleted_with_a_purge(store, "file:///w/t").await?;
+    let location = Location::parse("file:///w/t")?;
+    let (elsewhere, mut heir) = (at("elsewhere", "file:///elsewhere")?, at("heir", "file:///w")?);
+    change(&mut heir)?;
     for made in [&elsewhere, &heir] {
         assert_eq!(store.create_warehouse(made, AT_MS).await?, WarehouseCreated::Created);
     }
     assert!(!store.is_purging(elsewhere.id, &location).await?);
     assert!(store.is_purging(heir.id, &location).await?);
-    // The heir may be deleted too: the files are still reached as before.
-    assert_eq!(store.delete_warehouse(heir.id).await?, WarehouseDeleted::Deleted);
+    // Keys may have changed since: those of the heir count, also when it is deleted in its turn.
+    let place = Place { storage: heir.place.storage.clone(), ..gone.place };
+    for lease in [AT_MS, AT_MS + 10] {
+        let job = store.claim_purge(lease, lease + 10).await?.ok_or("the task is due")?;
+        assert_eq!((job.task.id, job.task.warehouse, &job.place), (task.id, heir.id, &place));
+        store.delete_warehouse(heir.id).await?;
+    }
+    Ok(())
+}
+
+pub async fn purges_at_allowed_locations_go_over_to_the_next_warehouse_there(store: &dyn Store) -> Checked {
+    let (_, task) = deleted_with_a_purge(store, "s3://further/t").await?;
+    let location = Location::parse("s3a://further/t")?;
+    let (there, again) = (at("there", "s3://further")?, at("again", "file:///w")?);
+    for made in [&there, &again] {
+        assert_eq!(store.create_warehouse(made, AT_MS).await?, WarehouseCreated::Created);
+        assert!(store.is_purging(there.id, &location).await?, "whose files they would be");
+    }
+    store.delete_warehouse(there.id).await?;
+    store.delete_warehouse(again.id).await?;
+    let again = at("again", "file:///w")?;
+    store.create_warehouse(&again, AT_MS).await?;
+    assert!(store.is_purging(again.id, &location).await?, "it may allow the same location");
     let job = store.claim_purge(AT_MS, AT_MS + 10).await?.ok_or("the task is due")?;
-    assert_eq!((job.task.id, job.task.warehouse, job.place), (task.id, heir.id, gone.place));
+    assert_eq!((job.task.id, job.place.root), (task.id, again.place.root));
     Ok(())
 }

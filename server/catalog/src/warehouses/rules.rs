@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 use crate::files::{Place, Storage};
+use crate::ident::WarehouseId;
 use crate::location::Location;
-use crate::warehouses::settings;
+use crate::warehouses::{Warehouse, settings};
 
 /// Further places of one warehouse, at most.
 const ALLOWED_MAX: usize = 100;
@@ -21,6 +22,44 @@ pub struct WarehouseSettings {
     pub defaults: BTreeMap<String, String>,
     /// What clients are told, whatever they were configured with.
     pub overrides: BTreeMap<String, String>,
+}
+
+/// A change of a warehouse: its new settings, and what the one who asks believes it to be. `None` believes nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WarehouseChange {
+    pub id: Option<WarehouseId>,
+    pub name: Option<String>,
+    pub location: Option<Location>,
+    /// The version that was looked at.
+    pub version: Option<i64>,
+    pub settings: WarehouseSettings,
+}
+
+/// Refuses a change that means another warehouse, or what this one was before.
+pub fn check_meant(change: &WarehouseChange, now: &Warehouse) -> Result<()> {
+    let kept = [
+        ("id", change.id.is_none_or(|id| id == now.id)),
+        ("name", change.name.as_deref().is_none_or(|name| name == now.name.as_str())),
+        ("location", change.location.as_ref().is_none_or(|location| *location == now.place.root)),
+    ];
+    if let Some((field, _)) = kept.into_iter().find(|(_, same)| !same) {
+        return Err(Error::invalid(format!(
+            "{field} of warehouse {} never changes: leave it out, or make another warehouse",
+            now.name
+        )));
+    }
+    match change.version {
+        Some(version) if version != now.version => Err(changed(now)),
+        _ => Ok(()),
+    }
+}
+
+/// Another change was quicker.
+pub fn changed(warehouse: &Warehouse) -> Error {
+    Error::conflict(format!(
+        "warehouse {} was changed or deleted by another request meanwhile: look at it and send this again",
+        warehouse.name
+    ))
 }
 
 /// Refuses what could not work, or would tell clients what they must not know.
@@ -71,7 +110,50 @@ pub fn check_place(place: &Place) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
+    use crate::error::Kind;
+    use crate::ident::WarehouseName;
+
+    fn warehouse() -> Warehouse {
+        let root = Location::parse("s3://bucket/w").unwrap();
+        let place = Place { storage: Storage::for_location(&root), root, allowed: Vec::new() };
+        let made = Warehouse::new(WarehouseId(Uuid::from_u128(1)), WarehouseName::parse("w").unwrap(), place);
+        Warehouse { version: 3, ..made }
+    }
+
+    fn meant() -> WarehouseChange {
+        let Warehouse { id, name, place, version, .. } = warehouse();
+        let (name, location) = (Some(name.to_string()), Some(place.root));
+        WarehouseChange { id: Some(id), name, location, version: Some(version), settings: WarehouseSettings::default() }
+    }
+
+    #[test]
+    fn a_change_of_what_is_meant_passes() {
+        for change in [meant(), WarehouseChange::default()] {
+            check_meant(&change, &warehouse()).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_change_of_another_warehouse_is_refused_with_the_field() {
+        let (id, location) = (WarehouseId(Uuid::from_u128(2)), Location::parse("s3://bucket/v").unwrap());
+        for (field, change) in [
+            ("id", WarehouseChange { id: Some(id), ..meant() }),
+            ("name", WarehouseChange { name: Some("v".into()), ..meant() }),
+            ("location", WarehouseChange { location: Some(location), ..meant() }),
+        ] {
+            let refused = check_meant(&change, &warehouse()).unwrap_err();
+            assert!(refused.kind() == Kind::Invalid && refused.message().starts_with(field), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_change_of_an_older_version_is_a_conflict() {
+        let change = WarehouseChange { version: Some(2), ..meant() };
+        assert_eq!(check_meant(&change, &warehouse()).unwrap_err().kind(), Kind::CommitFailed);
+    }
 
     fn checked(root: &str, allowed: &str) -> Result<()> {
         let root = Location::parse(root).unwrap();

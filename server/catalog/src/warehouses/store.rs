@@ -39,15 +39,23 @@ pub struct WarehouseContent {
     pub views: i64,
 }
 
+/// A row of a listing.
+#[derive(Debug)]
+pub struct WarehouseListed {
+    pub name: String,
+    /// Fails where the row cannot be read: the others are none the worse.
+    pub warehouse: Result<Warehouse, StoreError>,
+}
+
 #[async_trait]
 pub trait WarehouseStore: Send + Sync + 'static {
     async fn warehouse(&self, name: &WarehouseName) -> Result<Option<Warehouse>, StoreError>;
 
     /// In the order of names.
-    async fn warehouses(&self, page: &Page) -> Result<Vec<Warehouse>, StoreError>;
+    async fn warehouses(&self, page: &Page) -> Result<Vec<WarehouseListed>, StoreError>;
 
-    /// Purges that a deleted warehouse left below or above the root go over to the new one: it must not take over files
-    /// that are being deleted.
+    /// Purges that deleted warehouses left below or above the root go over to the new one: it must not take over files
+    /// that are being deleted. So do those of a warehouse whose root was there, if none has them yet.
     async fn create_warehouse(&self, warehouse: &Warehouse, at_ms: i64) -> Result<WarehouseCreated, StoreError>;
 
     /// Replaces all but id, name and root, if the version is still that of `warehouse`, and makes it the next one.

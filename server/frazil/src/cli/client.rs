@@ -53,13 +53,17 @@ impl Client {
         if status == StatusCode::NO_CONTENT {
             return Ok(Value::Null);
         }
-        let foreign = || ClientError::Foreign { server: self.server.clone(), status };
-        let json: Value = serde_json::from_str(&text).map_err(|_| foreign())?;
+        let json: Value = serde_json::from_str(&text).map_err(|_| self.foreign(status))?;
         if status.is_success() {
             return Ok(json);
         }
-        let message = json["error"]["message"].as_str().ok_or_else(foreign)?;
+        let message = json["error"]["message"].as_str().ok_or_else(|| self.foreign(status))?;
         Err(ClientError::Refused(message.to_owned()))
+    }
+
+    /// For an answer that no Frazil server gives.
+    pub fn foreign(&self, status: StatusCode) -> ClientError {
+        ClientError::Foreign { server: self.server.clone(), status }
     }
 
     /// Tells the innermost cause, which is the one that says something.

@@ -6,7 +6,7 @@ use catalog::error::Error as Refused;
 use catalog::location::Location;
 use clap::{Args, Subcommand};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::Method;
+use reqwest::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
 use super::client::{Client, ClientError};
@@ -189,13 +189,15 @@ fn path(name: &str) -> String {
     format!("{WAREHOUSES}/{}", utf8_percent_encode(name, NON_ALPHANUMERIC))
 }
 
-/// All of them, page by page.
+/// All of them, page by page. None leads to itself.
 async fn list(client: &Client) -> Result<Vec<Value>, ClientError> {
     let (mut all, mut token) = (Vec::new(), String::new());
     loop {
         let page = client.send(Method::GET, &format!("{WAREHOUSES}?pageSize={PAGE}&pageToken={token}"), None).await?;
-        all.extend(page["warehouses"].as_array().into_iter().flatten().cloned());
+        let warehouses = page["warehouses"].as_array().ok_or_else(|| client.foreign(StatusCode::OK))?;
+        all.extend_from_slice(warehouses);
         match page["next-page-token"].as_str() {
+            Some(next) if next == token => return Err(client.foreign(StatusCode::OK)),
             Some(next) => token = next.to_owned(),
             None => return Ok(all),
         }

@@ -25,16 +25,18 @@ use tokio_util::task::TaskTracker;
 use super::*;
 
 /// A catalog with one warehouse in a scratch folder, and the namespace `ns`.
-struct Shop {
-    store: SqliteStore,
-    catalog: Catalog,
+pub(super) struct Shop {
+    pub store: SqliteStore,
+    pub catalog: Catalog,
     warehouse: Arc<Warehouse>,
     clock: TestClock,
+    /// Changes under way.
+    pub running: TaskTracker,
     _folder: tempfile::TempDir,
 }
 
 impl Shop {
-    async fn open() -> Self {
+    pub async fn open() -> Self {
         let folder = scratch_folder().unwrap();
         let store = SqliteStore::open(&folder.path().join("frazil.db")).await.unwrap();
         let root = format!("file://{}/warehouse", folder.path().display());
@@ -48,11 +50,13 @@ impl Shop {
             cache_bytes: 1 << 20,
             commits: CommitOptions { metadata_delete_grace_ms: 0 },
         };
+        let running = TaskTracker::new();
         let shop = Self {
-            catalog: Catalog::new(Arc::new(store.clone()), options, TaskTracker::new()),
+            catalog: Catalog::new(Arc::new(store.clone()), options, running.clone()),
             store,
             warehouse,
             clock: TestClock::at(AT_MS),
+            running,
             _folder: folder,
         };
         let ns = Namespace { ident: namespace(&["ns"]).unwrap(), properties: BTreeMap::new() };
@@ -61,7 +65,7 @@ impl Shop {
         shop
     }
 
-    fn ctx(&self) -> RequestContext {
+    pub fn ctx(&self) -> RequestContext {
         RequestContext {
             principal: Principal::Anonymous,
             request_id: "1".into(),

@@ -59,9 +59,7 @@ pub async fn update_warehouse(
     AtWarehouse(name): AtWarehouse,
     Mutation { ctx, body }: Mutation<UpdateWarehouseRequest>,
 ) -> Result<Json<WarehouseResponse>> {
-    let now = api.catalog.warehouses.load(&ctx, &name).await?;
-    let changed = api.catalog.warehouses.update(&ctx, &name, body.settings_of(&now)?).await?;
-    Ok(Json(changed.into()))
+    Ok(Json(api.catalog.warehouses.update(&ctx, &name, body.try_into()?).await?.into()))
 }
 
 /// Delete a warehouse that holds nothing. Its location is left as it is.

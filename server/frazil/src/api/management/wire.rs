@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use catalog::error::{Error, Result};
 use catalog::files::Storage;
-use catalog::ident::WarehouseName;
+use catalog::ident::{WarehouseId, WarehouseName};
 use catalog::listing::Listing;
 use catalog::location::Location;
-use catalog::warehouses::{NewWarehouse, Warehouse, WarehouseSettings};
+use catalog::warehouses::{NewWarehouse, Warehouse, WarehouseChange, WarehouseSettings};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -52,6 +52,8 @@ pub struct UpdateWarehouseRequest {
     id: Option<Uuid>,
     name: Option<String>,
     location: Option<String>,
+    /// As it was told: if another change came between, this one is refused. Without it, the other one is overwritten.
+    version: Option<i64>,
     /// How the store is reached. Without it, all is taken from the environment of the server.
     #[serde(default, deserialize_with = "storage::read")]
     #[schema(value_type = Option<StorageSettings>)]
@@ -73,6 +75,8 @@ pub struct WarehouseResponse {
     allowed_locations: Vec<String>,
     defaults: BTreeMap<String, String>,
     overrides: BTreeMap<String, String>,
+    /// Grows with every change.
+    version: i64,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -97,23 +101,19 @@ impl TryFrom<CreateWarehouseRequest> for NewWarehouse {
     }
 }
 
-impl UpdateWarehouseRequest {
-    /// The settings that the warehouse is to have, if it is the one that is meant.
-    pub fn settings_of(self, now: &Warehouse) -> Result<WarehouseSettings> {
-        let Self { id, name, location, storage, allowed_locations, defaults, overrides } = self;
-        let location = location.as_deref().map(Location::parse).transpose()?;
-        let kept = [
-            ("id", id.is_none_or(|id| id == now.id.0)),
-            ("name", name.is_none_or(|name| name == now.name.as_str())),
-            ("location", location.is_none_or(|location| location == now.place.root)),
-        ];
-        if let Some((field, _)) = kept.into_iter().find(|(_, same)| !same) {
-            return Err(Error::invalid(format!(
-                "{field} of warehouse {} never changes: leave it out, or make another warehouse",
-                now.name
-            )));
-        }
-        settings(storage, allowed_locations, defaults, overrides)
+impl TryFrom<UpdateWarehouseRequest> for WarehouseChange {
+    type Error = Error;
+
+    fn try_from(request: UpdateWarehouseRequest) -> Result<Self> {
+        let UpdateWarehouseRequest { id, name, location, version, storage, allowed_locations, defaults, overrides } =
+            request;
+        Ok(Self {
+            id: id.map(WarehouseId),
+            name,
+            location: location.as_deref().map(Location::parse).transpose()?,
+            version,
+            settings: settings(storage, allowed_locations, defaults, overrides)?,
+        })
     }
 }
 
@@ -130,7 +130,7 @@ fn settings(
 
 impl From<Warehouse> for WarehouseResponse {
     fn from(warehouse: Warehouse) -> Self {
-        let Warehouse { id, name, place, defaults, overrides, version: _ } = warehouse;
+        let Warehouse { id, name, place, defaults, overrides, version } = warehouse;
         Self {
             id: id.0,
             name: name.to_string(),
@@ -139,6 +139,7 @@ impl From<Warehouse> for WarehouseResponse {
             allowed_locations: place.allowed.iter().map(Location::to_string).collect(),
             defaults,
             overrides,
+            version,
         }
     }
 }
