@@ -221,6 +221,10 @@ fn check_characters(text: &str) -> Result<()> {
 
 /// The absolute path without slashes at its end: empty for the root of the file system.
 fn file_path<'a>(text: &str, rest: &'a str) -> Result<&'a str> {
+    // The normal form of the root folder, which is read back as it was printed.
+    if rest == "//" {
+        return Ok("");
+    }
     let path = match rest.strip_prefix("//") {
         None => rest,
         Some(after) => {
@@ -335,6 +339,7 @@ mod tests {
             ("file://localhost/x/y", "file:///x/y"),
             ("file://LocalHost/x/y", "file:///x/y"),
             ("file:///", "file://"),
+            ("file://", "file://"),
             ("S3://Bucket/Key/", "s3://Bucket/Key"),
             ("s3a://bucket/key", "s3a://bucket/key"),
             ("s3://bucket/", "s3://bucket"),
@@ -491,6 +496,7 @@ mod tests {
             ("s3://b/x", "s3://b/x"),
             ("s3://", "s3://"),
             ("file:///", "file://"),
+            ("file://", "file://"),
             ("", ""),
         ] {
             assert_eq!(strip_trailing_slashes(text), stripped);

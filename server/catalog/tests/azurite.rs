@@ -27,14 +27,15 @@ fn endpoint() -> String {
 /// A container of a test's own.
 async fn container() -> String {
     let name = format!("files-{}", Uuid::now_v7().simple());
-    let url = Url::parse(&format!("{}/{name}?restype=container&{}", endpoint(), shared_access())).unwrap();
-    let address = url.socket_addrs(|| None).unwrap()[0];
-    let target = format!("{}?{}", url.path(), url.query().unwrap());
+    let url = Url::parse(&format!("{}/{name}?restype=container&{}", endpoint(), shared_access()))
+        .expect("AZURITE_ENDPOINT is a URL");
+    let address = url.socket_addrs(|| None).expect("an address")[0];
+    let target = format!("{}?{}", url.path(), url.query().expect("the signature"));
     let head = format!("PUT {target} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut stream = TcpStream::connect(address).await.expect("Azurite listens");
+    stream.write_all(head.as_bytes()).await.expect("the request is sent");
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
+    stream.read_to_string(&mut answer).await.expect("an answer");
     assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
     name
 }
@@ -43,7 +44,7 @@ async fn container() -> String {
 fn shared_access() -> String {
     let (rights, services, kinds, until, version) = ("rwdlac", "b", "sco", "2099-01-01T00:00:00Z", "2019-12-12");
     let signed = format!("{ACCOUNT}\n{rights}\n{services}\n{kinds}\n\n{until}\n\n\n{version}\n");
-    let key = hmac::Key::new(hmac::HMAC_SHA256, &BASE64.decode(ACCOUNT_KEY).unwrap());
+    let key = hmac::Key::new(hmac::HMAC_SHA256, &BASE64.decode(ACCOUNT_KEY).expect("base64"));
     let signature = BASE64.encode(hmac::sign(&key, signed.as_bytes()));
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     for (name, value) in
@@ -57,7 +58,7 @@ fn shared_access() -> String {
 fn place(container: &str, adls: AdlsStorage) -> Place {
     let root = format!("abfss://{container}@{ACCOUNT}.dfs.core.windows.net/w");
     let storage = Storage::Adls(AdlsStorage { endpoint: Some(endpoint()), ..adls });
-    Place { root: Location::parse(&root).unwrap(), allowed: Vec::new(), storage }
+    Place { root: Location::parse(&root).expect("a location"), allowed: Vec::new(), storage }
 }
 
 fn with_key(key: &str) -> AdlsStorage {
@@ -97,7 +98,7 @@ async fn of_racing_writers_of_one_name_one_wins_whatever_the_spelling() {
     let dfs = place.root.join("t/0.json").to_string();
     let blob = dfs.replace("abfss:", "wasbs:").replace(".dfs.", ".blob.");
     let write = async |writer: usize| {
-        let location = if writer % 2 == 0 { &dfs } else { &blob };
+        let location = if writer.is_multiple_of(2) { &dfs } else { &blob };
         files.write_new(&place, location, Bytes::from(writer.to_string())).await.is_ok()
     };
     let written = join_all((0..8).map(write)).await;

@@ -1,5 +1,6 @@
 //! Object storage for real: the S3 store that `S3_ENDPOINT` and its fellows name.
 
+#[cfg(test)]
 mod support {
     pub mod places;
     pub mod proxy;

@@ -33,11 +33,11 @@ async fn a_pod_with_a_web_identity_asks_the_token_service_of_its_region() {
 
 /// This test once more, in an environment such as Kubernetes makes for a service account with a role.
 fn pod(proxy: &str) -> Output {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a folder");
     let token = folder.path().join("token");
-    std::fs::write(&token, "token").unwrap();
+    std::fs::write(&token, "token").expect("a file");
     let inherited = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL", "NO_PROXY", "no_proxy"];
-    let mut pod = Command::new(env::current_exe().unwrap());
+    let mut pod = Command::new(env::current_exe().expect("this test is a file"));
     inherited.iter().for_each(|name| {
         pod.env_remove(name);
     });
@@ -48,23 +48,23 @@ fn pod(proxy: &str) -> Output {
         .env("HTTPS_PROXY", proxy)
         .env("https_proxy", proxy)
         .output()
-        .unwrap()
+        .expect("the test runs once more")
 }
 
 async fn be_the_pod() {
-    let root = Location::parse("s3://bucket/w").unwrap();
+    let root = Location::parse("s3://bucket/w").expect("a location");
     let place = Place { storage: Storage::for_location(&root), root, allowed: Vec::new() };
     let probed = Files::new(FilesOptions::default(), None).probe(&place, Uuid::from_u128(1)).await;
-    let message = probed.unwrap_err().message().to_owned();
-    assert!(message.contains("could not get credentials from its environment"), "{message}");
+    let message = probed.expect_err("there is no token service").message().to_owned();
+    assert!(message.contains("could not get credentials"), "{message}");
 }
 
 async fn refuse_all(listener: TcpListener, asked: Arc<Mutex<Vec<String>>>) {
     loop {
-        let (mut client, _) = listener.accept().await.unwrap();
+        let (mut client, _) = listener.accept().await.expect("a connection");
         let mut request = vec![0; 4096];
-        let n = client.read(&mut request).await.unwrap();
-        asked.lock().unwrap().push(String::from_utf8_lossy(&request[..n]).into_owned());
+        let n = client.read(&mut request).await.expect("a request");
+        asked.lock().expect("nobody panics with it").push(String::from_utf8_lossy(&request[..n]).into_owned());
         let _ = client.write_all(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await;
     }
 }

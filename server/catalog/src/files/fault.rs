@@ -64,7 +64,9 @@ pub fn io_kind(error: &object_store::Error) -> Option<ErrorKind> {
 
 /// By the codes of S3, of Google (which uses the same ones) and of Azure, then by what else the client tells.
 fn cause_of(text: &str, code: Option<&str>, io: Option<ErrorKind>) -> Cause {
-    let asking_for_credentials = ["token request", "credentials from", "instance metadata", "Error reading federated"];
+    if asks_for_credentials(text) {
+        return Cause::NoCredentials;
+    }
     match code {
         Some(
             "InvalidAccessKeyId"
@@ -82,7 +84,6 @@ fn cause_of(text: &str, code: Option<&str>, io: Option<ErrorKind>) -> Cause {
             Cause::OtherRegion
         }
         Some("NotImplemented" | "UnsupportedHeader" | "MethodNotAllowed") => Cause::Unsupported,
-        _ if asking_for_credentials.iter().any(|asking| text.contains(asking)) => Cause::NoCredentials,
         _ if text.contains("redirect without LOCATION") || text.contains("status code: 301") => Cause::OtherRegion,
         _ if text.contains("status code: 501") => Cause::Unsupported,
         _ if text.contains("status code: 401") || text.contains("failed to authenticate") => Cause::Credentials,
@@ -90,6 +91,14 @@ fn cause_of(text: &str, code: Option<&str>, io: Option<ErrorKind>) -> Cause {
         _ if !text.contains("status code: ") && text.contains("Error performing ") => Cause::Unreachable,
         _ => Cause::Other,
     }
+}
+
+/// Whether what failed is a request to a service that gives out credentials: by what the clients call it, by the addresses
+/// of such services in a cloud's machine, or as the only request to S3 whose URL the client hides.
+fn asks_for_credentials(text: &str) -> bool {
+    ["token request", "Error reading federated", "http://169.254.", "S3 error: Error performing POST REDACTED"]
+        .iter()
+        .any(|sign| text.contains(sign))
 }
 
 /// The store's own name of the error.
@@ -173,6 +182,11 @@ mod tests {
                 Cause::Unreachable,
             ),
             (of("Error performing token request: Error performing POST http://m in 3s").cause, Cause::NoCredentials),
+            (of("Error performing PUT http://169.254.169.254/latest/api/token in 1s").cause, Cause::NoCredentials),
+            (
+                of("Error performing POST REDACTED in 1s - HTTP error: error sending request").cause,
+                Cause::NoCredentials,
+            ),
             (of("something else").cause, Cause::Other),
         ] {
             assert_eq!(found, cause);

@@ -134,9 +134,10 @@ fn mend(cause: Cause, step: Step, place: &Place, location: &Location) -> String 
         Cause::OtherRegion => {
             "the bucket is in another region or has another endpoint: set the right region".to_owned()
         }
-        Cause::NoCredentials => {
-            format!("the server could not get credentials from its environment: give {}", credentials(kind))
-        }
+        Cause::NoCredentials => format!(
+            "the server could not get credentials: check {}, or, where none are given, what its environment names",
+            credentials(kind)
+        ),
         Cause::Unreachable => format!("the store does not answer{}", reached_at(place)),
         Cause::Unsupported => {
             "the store does not know such requests, conditional writes (If-None-Match) among them: Frazil \

@@ -1,6 +1,8 @@
 //! Secrets of warehouses: three forms that may be stored, and the key that seals what was given as plain text.
 
 use std::fmt;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -197,11 +199,17 @@ fn unusable(message: String) -> Error {
 fn read_text(path: &Path, field: &str) -> Result<String> {
     let shown = path.display();
     let failed = || format!("storage {field} is in the file {shown}, which the server cannot read");
-    let size_bytes = std::fs::metadata(path).map_err(|error| unusable(failed()).with_source(error))?.len();
-    if size_bytes > SECRET_FILE_LIMIT_BYTES {
+    let unreadable = |error| unusable(failed()).with_source(error);
+    // A device or a pipe has no size and may have no end.
+    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(unusable(format!("storage {field} is in {shown}, which is no regular file")));
+    }
+    let mut text = String::new();
+    let limited = File::open(path).map_err(unreadable)?.take(SECRET_FILE_LIMIT_BYTES + 1).read_to_string(&mut text);
+    limited.map_err(unreadable)?;
+    if text.len() as u64 > SECRET_FILE_LIMIT_BYTES {
         return Err(unusable(format!("storage {field} is in the file {shown}, which is too large for a secret")));
     }
-    let text = std::fs::read_to_string(path).map_err(|error| unusable(failed()).with_source(error))?;
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
@@ -278,6 +286,21 @@ mod tests {
         assert_eq!(in_environment.open("field", None).unwrap().reveal(), std::env::var("PATH").unwrap());
         assert!(Secret::new("env:NO_SUCH_VARIABLE").open("field", None).unwrap_err().message().contains("NO_SUCH"));
         assert!(Secret::new("file:/no/such").open("field", None).unwrap_err().message().contains("/no/such"));
+    }
+
+    #[test]
+    fn no_file_is_read_without_a_bound() {
+        let folder = tempfile::tempdir().unwrap();
+        let large = folder.path().join("large");
+        std::fs::write(&large, "x".repeat(SECRET_FILE_LIMIT_BYTES as usize + 1)).unwrap();
+        let message = |path: &str| {
+            let secret = Secret::new(format!("file:{path}"));
+            secret.open("field", None).unwrap_err().message().to_owned()
+        };
+        assert!(message(&large.display().to_string()).contains("too large"));
+        for endless in ["/dev/zero", "/dev"] {
+            assert!(message(endless).contains("no regular file"), "{endless}");
+        }
     }
 
     #[test]
