@@ -73,7 +73,7 @@ def running(log):
         "master.port": master_port,
         "master.volumeSizeLimitMB": 256,
         "volume.port": volume_port,
-        "volume.max": 40,
+        "volume.max": 200,
         "filer.port": filer_port,
         "s3.port": s3_port,
         "s3.port.iceberg": 0,

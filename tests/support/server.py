@@ -81,9 +81,12 @@ def serving(binary, suite, store, allowed_locations=(), expected=(), s3=None):
 
 
 def make_lake(binary, suite, uri, s3):
-    """A warehouse on S3 in a bucket of the suite's own, whose secret the server reads from its environment."""
-    bucket = s3.bucket(f"{suite}-{os.getpid()}".replace(".", "-").replace("_", "-"))
-    argv = [binary, "warehouse", "create", LAKE, "--server", uri, "--location", f"{bucket}/warehouse"]
+    """A warehouse on S3 whose secret the server reads from its environment.
+
+    All suites share a bucket, each with a place of its own: SeaweedFS sets volumes apart for every bucket.
+    """
+    bucket = s3.bucket("lakes")
+    argv = [binary, "warehouse", "create", LAKE, "--server", uri, "--location", f"{bucket}/{suite}"]
     argv += ["--endpoint", s3.endpoint, "--region", s3.region, "--path-style"]
     argv += ["--access-key-id", s3.access_key_id, "--secret-access-key", "env:S3_SECRET_ACCESS_KEY"]
     with open(paths.LOGS / f"{suite}.warehouse.log", "w") as log:
