@@ -66,7 +66,7 @@ def arguments():
     parser.add_argument("--only", metavar="A,B", help="run these suites alone; 'rck' stands for 'rck-*'")
     parser.add_argument("--except", dest="without", metavar="A,B", help="leave these out")
     parser.add_argument("--all", action="store_true", help="run the wide suites too, which take longer")
-    parser.add_argument("--binary", metavar="FILE", help="use this frazil and build none")
+    parser.add_argument("--binary", metavar="FILE", type=os.path.abspath, help="use this frazil and build none")
     return parser.parse_args()
 
 
