@@ -20,25 +20,39 @@ def rows():
     return sorted(found, key=lambda row: tuple(str(row[column]).casefold() for column in COLUMNS[:4]))
 
 
-def table(columns):
-    lines = [[str(row[column]) for column in columns] for row in rows()]
-    seen = list(dict.fromkeys(map(tuple, lines)))
+def table(columns, rows):
+    lines = [[str(row[column]) for column in columns] for row in rows]
     head = [columns, ["---"] * len(columns)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in [*head, *seen])
+    return "\n".join(f"| {' | '.join(line)} |" for line in [*head, *lines])
 
 
-def write(document, columns):
+def whole():
+    return table(COLUMNS, rows())
+
+
+def summary():
+    """One row for each version of an engine."""
+    found = {}
+    for row in rows():
+        kept = found.setdefault((row["engine"], row["version"]), {**row, "catalog": [], "files": []})
+        for column in ("catalog", "files"):
+            kept[column] = list(dict.fromkeys([*kept[column], row[column]]))
+    joined = [{**row, "catalog": ", ".join(row["catalog"]), "files": ", ".join(row["files"])} for row in found.values()]
+    return table(COLUMNS[:4], joined)
+
+
+def write(document, text_of_table):
     text = document.read_text()
     before, _, rest = text.partition(BEGIN)
     _, mark, after = rest.partition(END)
     if not mark:
         sys.exit(f"{document} lacks the marks of the table")
-    document.write_text(f"{before}{BEGIN}\n{table(columns)}\n{END}{after}")
+    document.write_text(f"{before}{BEGIN}\n{text_of_table}\n{END}{after}")
 
 
 if __name__ == "__main__":
     if "--write" in sys.argv[1:]:
-        write(DOCUMENTS[0], COLUMNS)
-        write(DOCUMENTS[1], COLUMNS[:4])
+        write(DOCUMENTS[0], whole())
+        write(DOCUMENTS[1], summary())
     else:
-        print(table(COLUMNS))
+        print(whole())

@@ -85,7 +85,7 @@ def venv(name, log):
 
 
 def npm(name, log):
-    """The `node_modules` of the npm packages `name` of versions.toml, as tests/engines/NAME/package-lock.json locks them."""
+    """The `node_modules` of the npm packages `name` of versions.toml, as the lock in tests/engines/NAME has them."""
     wanted = json.dumps({"name": name, "private": True, "dependencies": VERSIONS["npm"][name]})
     lock = (paths.ENGINES / name / "package-lock.json").read_text()
     home = paths.NPM / name

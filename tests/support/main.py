@@ -175,7 +175,7 @@ class Report:
     def close(self):
         """Prints the table and the closing line; returns the exit status."""
         if engines_table.rows():
-            print(f"\n{engines_table.table(engines_table.COLUMNS)}")
+            print(f"\n{engines_table.whole()}")
         print(f"\nlogs: {os.path.relpath(paths.LOGS)}")
         for result in self.results:
             minutes, seconds = divmod(round(result.took_s), 60)
