@@ -46,3 +46,9 @@ def report():
 def name():
     """A name that nothing else in the catalog has."""
     return f"n{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def ids(sql):
+    """The ids that a relation has, sorted, doubles included; for engines of SQL, whose fixture `sql` returns rows."""
+    return lambda relation: [id for (id,) in sql(f"SELECT id FROM {relation} ORDER BY id")]

@@ -88,9 +88,3 @@ def location(rest, namespace):
         return loaded["metadata"]["location"]
 
     return find
-
-
-@pytest.fixture
-def ids(sql):
-    """The ids that a relation has, sorted, doubles included."""
-    return lambda relation: [id for (id,) in sql(f"SELECT id FROM {relation} ORDER BY id")]

@@ -73,12 +73,6 @@ def table(sql, schema):
 
 
 @pytest.fixture
-def ids(sql):
-    """The ids that a relation has, sorted, doubles included."""
-    return lambda relation: [id for (id,) in sql(f"SELECT id FROM {relation} ORDER BY id")]
-
-
-@pytest.fixture
 def snapshots(sql):
     """The ids of a table's snapshots, oldest first."""
 
