@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use uuid::Uuid;
-
 use crate::context::RequestContext;
 use crate::error::{Error, Kind, Result};
 use crate::files::{Files, Place, Storage};
@@ -152,7 +150,7 @@ impl Warehouses {
             return Err(name_taken(&name));
         }
         place.storage = self.files.seal(&place.storage)?;
-        self.probe(&place, ctx.new_id()).await?;
+        self.files.probe(&place, ctx.new_id()).await?;
         let WarehouseSettings { defaults, overrides, .. } = settings;
         let made = Warehouse { defaults, overrides, ..Warehouse::new(WarehouseId(ctx.new_id()), name, place) };
         match self.store.create_warehouse(&made, ctx.now_ms()).await? {
@@ -178,7 +176,7 @@ impl Warehouses {
         let mut place = Place { allowed, storage: rules::storage_after(storage, &now.place)?, ..now.place };
         rules::check(&place, &defaults, &overrides)?;
         place.storage = self.files.seal(&place.storage)?;
-        self.probe(&place, ctx.new_id()).await?;
+        self.files.probe(&place, ctx.new_id()).await?;
         let wanted = Warehouse { place, defaults, overrides, id: now.id, name: now.name, version: now.version };
         let updated = self.store.update_warehouse(&wanted).await?;
         self.remembered.invalidate(name).await;
@@ -234,10 +232,6 @@ impl Warehouses {
 
     async fn read(&self, name: &WarehouseName) -> Result<Warehouse> {
         self.store.warehouse(name).await?.ok_or_else(|| missing(name.as_str()))
-    }
-
-    async fn probe(&self, place: &Place, id: Uuid) -> Result<()> {
-        self.files.probe(place, id).await
     }
 }
 

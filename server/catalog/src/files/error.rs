@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use super::fault::{Cause, Fault, io_kind};
 use crate::error::{Error, Kind};
 
-type Source = Box<dyn std::error::Error + Send + Sync>;
+pub(super) type Source = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why an object store did not do what it was asked. Each variant names the location as it was asked for.
 #[derive(Debug, thiserror::Error)]

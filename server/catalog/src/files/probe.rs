@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::error::FileError;
+use super::error::{FileError, Source};
 use super::fault::{Cause, Fault};
 use super::place::Place;
 use super::{Files, local};
@@ -138,22 +138,22 @@ impl<'a> Probe<'a> {
     }
 }
 
-fn cause(error: &FileError) -> Option<Cause> {
+/// The store's part in an error.
+fn source(error: &FileError) -> Option<&Source> {
     match error {
         FileError::Denied { source, .. }
         | FileError::Unavailable { source, .. }
-        | FileError::NoBucket { source, .. } => source.downcast_ref::<Fault>().map(|fault| fault.cause),
+        | FileError::NoBucket { source, .. } => Some(source),
         _ => None,
     }
 }
 
+fn cause(error: &FileError) -> Option<Cause> {
+    source(error)?.downcast_ref::<Fault>().map(|fault| fault.cause)
+}
+
 fn said(error: &FileError) -> String {
-    match error {
-        FileError::Denied { source, .. }
-        | FileError::Unavailable { source, .. }
-        | FileError::NoBucket { source, .. } => source.to_string(),
-        error => error.to_string(),
-    }
+    source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 fn mend(cause: Cause, step: Step, place: &Place, location: &Location) -> String {
