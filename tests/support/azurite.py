@@ -3,12 +3,10 @@
 import contextlib
 import os
 import shutil
-import time
 
 import machine
 import paths
 import process
-from process import Failed
 
 ACCOUNT = "devstoreaccount1"
 READY_WITHIN_S = 60
@@ -25,16 +23,8 @@ def running(log):
     argv = ["node", program, "--blobHost", "127.0.0.1", "--blobPort", port, "--location", folder, "--silent"]
     child = process.start([*argv, "--skipApiVersionCheck"], log, cwd=folder)
     try:
-        wait_until_listening(port, child)
+        process.wait_until_ready(child, "Azurite", lambda: not process.is_free(port), READY_WITHIN_S, log.name)
         yield f"http://127.0.0.1:{port}/{ACCOUNT}"
     finally:
         process.stop(child)
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def wait_until_listening(port, child):
-    end = time.monotonic() + READY_WITHIN_S
-    while process.is_free(port):
-        if child.poll() is not None or time.monotonic() > end:
-            raise Failed("Azurite does not listen: see the log")
-        time.sleep(0.1)

@@ -1,13 +1,11 @@
 """Trino in one process: a coordinator that is its own worker, with the catalog files of docs/engines/trino.md."""
 
 import contextlib
-import time
 
 import machine
 import paths
 import process
 import readme
-from process import Failed
 
 JAVA = 25
 READY_WITHIN_S = 300
@@ -39,20 +37,10 @@ def running(catalogs, folder, log, memory="1g"):
     argv += ["-cp", machine.classpath("trino", log), paths.ENGINES / "trino" / "Server.java", port, *files]
     child = process.start(argv, log, cwd=folder)
     try:
-        wait_until_ready(child, log)
+        process.wait_until_ready(child, "Trino", lambda: told_ready(log), READY_WITHIN_S, log.name)
         yield port
     finally:
         process.stop(child)
-
-
-def wait_until_ready(child, log):
-    end = time.monotonic() + READY_WITHIN_S
-    while not told_ready(log):
-        if child.poll() is not None:
-            raise Failed(f"Trino did not start: see {log.name}")
-        if time.monotonic() > end:
-            raise Failed(f"Trino was not ready after {READY_WITHIN_S} s: see {log.name}")
-        time.sleep(0.5)
 
 
 def told_ready(log):

@@ -7,7 +7,6 @@ import pathlib
 import re
 import signal
 import tempfile
-import time
 import urllib.request
 
 import machine
@@ -45,11 +44,7 @@ class Flink:
         classes = f"{self.classes}{os.pathsep}{self.classpath}"
         argv = [java("java"), "-Xmx1g", *OPENED, *logging, "-cp", classes, "frazil.flink.Driver", port, self.state]
         self.child = process.start(argv, self.log)
-        end = time.monotonic() + READY_WITHIN_S
-        while process.is_free(port):
-            if self.child.poll() is not None or time.monotonic() > end:
-                raise Failed("Flink did not start: see its log")
-            time.sleep(0.1)
+        process.wait_until_ready(self.child, "Flink", lambda: not process.is_free(port), READY_WITHIN_S, self.log.name)
 
     def kill(self):
         """Ends the process without a word, as a crash does."""

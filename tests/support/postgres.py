@@ -8,10 +8,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 
 import process
 from process import Failed
+
+READY_WITHIN_S = 60
 
 
 def binaries():
@@ -88,16 +89,8 @@ def running(log, **settings):
         argv += [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         child = process.start(argv, log, **options)
         try:
-            wait_until_ready(server, child)
+            process.wait_until_ready(child, "PostgreSQL", server.answers, READY_WITHIN_S, log.name)
             yield server
         finally:
             # SIGINT is PostgreSQL's fast shutdown.
             process.stop(child, signal.SIGINT)
-
-
-def wait_until_ready(server, child, bound_s=60):
-    end = time.monotonic() + bound_s
-    while not server.answers():
-        if child.poll() is not None or time.monotonic() > end:
-            raise Failed("PostgreSQL did not start: see postgres.log")
-        time.sleep(0.1)

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 
 _alive: set[subprocess.Popen] = set()
 _lock = threading.Lock()
@@ -43,6 +44,17 @@ def stop(child, first=signal.SIGTERM, grace_s=20):
     with _lock:
         _alive.discard(child)
     return child.returncode
+
+
+def wait_until_ready(child, what, is_ready, bound_s, log_name):
+    """Waits until `is_ready()` holds. Raises `Failed` where the child ends before that, or after `bound_s`."""
+    end = time.monotonic() + bound_s
+    while not is_ready():
+        if child.poll() is not None:
+            raise Failed(f"{what} did not start: see {log_name}")
+        if time.monotonic() > end:
+            raise Failed(f"{what} was not ready after {bound_s} s: see {log_name}")
+        time.sleep(0.1)
 
 
 def run(argv, log, bound_s, **options):

@@ -12,7 +12,6 @@ import shutil
 import signal
 import socket
 import sys
-import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
@@ -84,7 +83,7 @@ def running(log):
     argv = [weed, "server", "-filer", "-s3", *(f"-{name}={value}" for name, value in options.items())]
     child = process.start(argv, log, cwd=folder)
     try:
-        wait_until_ready(store, child)
+        process.wait_until_ready(child, "the S3 store", lambda: is_ready(store), READY_WITHIN_S, log.name)
         yield store
     finally:
         # An ordered end takes half a minute, and nothing of it is kept.
@@ -114,18 +113,8 @@ def ports(count):
         return found
 
 
-def wait_until_ready(store, child):
-    """Ready is a store that has made a bucket and asks strangers for their keys."""
-    end = time.monotonic() + READY_WITHIN_S
-    while not is_ready(store):
-        if child.poll() is not None:
-            raise Failed("the S3 store did not start: see its log")
-        if time.monotonic() > end:
-            raise Failed(f"the S3 store was not ready after {READY_WITHIN_S} s: see its log")
-        time.sleep(0.2)
-
-
 def is_ready(store):
+    """Ready is a store that has made a bucket and asks strangers for their keys."""
     try:
         store.bucket("ready")
         urllib.request.urlopen(f"{store.endpoint}/ready", timeout=5).close()

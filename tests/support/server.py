@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import sys
-import time
 import urllib.request
 from dataclasses import dataclass
 
@@ -109,13 +108,7 @@ def started(argv, log_file, cwd=paths.REPO, **environment):
 
 
 def wait_until_ready(uri, child, log_file):
-    end = time.monotonic() + READY_WITHIN_S
-    while not is_ready(uri):
-        if child.poll() is not None:
-            raise Failed(f"the server did not start: see {log_file.name}")
-        if time.monotonic() > end:
-            raise Failed(f"the server was not ready after {READY_WITHIN_S} s: see {log_file.name}")
-        time.sleep(0.05)
+    process.wait_until_ready(child, "the server", lambda: is_ready(uri), READY_WITHIN_S, log_file.name)
 
 
 def is_ready(uri):
