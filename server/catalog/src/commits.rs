@@ -19,7 +19,11 @@ use crate::tabulars::{Pointer, TabularKind};
 use crate::warehouses::Warehouse;
 
 mod draft;
+pub mod identity;
 pub mod known;
+pub mod ledger;
+pub mod lineage;
+pub mod log;
 pub mod overlap;
 pub mod request;
 pub mod requirements;

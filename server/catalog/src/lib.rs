@@ -9,6 +9,7 @@ pub mod commits;
 pub mod context;
 pub mod documents;
 pub mod error;
+pub mod events;
 pub mod files;
 pub mod idempotency;
 pub mod ident;

@@ -1,7 +1,10 @@
 //! What every port has in common: how a store fails, and how a listing is paged.
 
+use crate::commits::lineage::LineageStore;
+use crate::commits::log::LogStore;
 use crate::commits::store::CommitStore;
 use crate::error::{Error, Kind};
+use crate::events::EventStore;
 use crate::idempotency::store::IdempotencyStore;
 use crate::namespaces::store::NamespaceStore;
 use crate::purge::store::PurgeStore;
@@ -9,10 +12,31 @@ use crate::tabulars::TabularStore;
 use crate::warehouses::store::WarehouseStore;
 
 /// The whole of a backend. Each feature takes only its own port, by upcasting.
-pub trait Store: WarehouseStore + NamespaceStore + TabularStore + CommitStore + IdempotencyStore + PurgeStore {}
+pub trait Store:
+    WarehouseStore
+    + NamespaceStore
+    + TabularStore
+    + CommitStore
+    + LineageStore
+    + LogStore
+    + EventStore
+    + IdempotencyStore
+    + PurgeStore
+{
+}
 
-impl<S> Store for S where S: WarehouseStore + NamespaceStore + TabularStore + CommitStore + IdempotencyStore + PurgeStore
-{}
+impl<S> Store for S where
+    S: WarehouseStore
+        + NamespaceStore
+        + TabularStore
+        + CommitStore
+        + LineageStore
+        + LogStore
+        + EventStore
+        + IdempotencyStore
+        + PurgeStore
+{
+}
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
 

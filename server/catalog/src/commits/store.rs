@@ -3,6 +3,9 @@
 use async_trait::async_trait;
 use uuid::Uuid;
 
+use crate::commits::lineage::{Landed, WriterRow};
+use crate::commits::log::LogEntry;
+use crate::events::Event;
 use crate::idempotency::{Answer, Receipt};
 use crate::ident::{AttemptId, TableIdent, TabularId, WarehouseId};
 use crate::purge::PurgeTask;
@@ -16,32 +19,36 @@ pub struct Swap {
     pub attempt: AttemptId,
     pub warehouse: WarehouseId,
     pub changes: Vec<PointerChange>,
-    /// The answer to keep with the request's `Idempotency-Key`.
-    pub receipt: Option<Receipt>,
+    /// The answers to keep with the requests' `Idempotency-Key`s.
+    pub receipts: Vec<Receipt>,
     /// What to delete later because of this change.
     pub purges: Vec<PurgeTask>,
     /// The targets refer to files that were there before, as in a register: while files are still to be deleted in a
     /// place that one of them takes, the swap is [`SwapOutcome::Lost`].
     pub adopts: bool,
+    /// What became of the requests that the swap is for, for the commit log.
+    pub log: Vec<LogEntry>,
+    /// What is told of the swap: one event for each commit, create, rename, register and drop in it, in its order.
+    pub events: Vec<Event>,
     pub at_ms: i64,
 }
 
 #[derive(Debug, Clone)]
 pub enum PointerChange {
-    /// Snapshots that are known of this UUID already (it comes back by a register) stay as they are known.
+    /// What is known of this UUID already (it comes back by a register) stays as it is known: snapshots and writers.
     Create {
         id: TabularId,
         ident: TableIdent,
         kind: TabularKind,
         target: Target,
-        lineage: Vec<Landed>,
+        news: News,
     },
     /// Valid only while the pointer is still `from`. Where the UUID stays, each snapshot must be new to the lineage,
     /// else the swap is [`SwapOutcome::SnapshotKnown`]; where it changes, it is as with a create.
     Move {
         from: Pointer,
         target: Target,
-        lineage: Vec<Landed>,
+        news: News,
     },
     Rename {
         from: Pointer,
@@ -126,14 +133,15 @@ impl Target {
     }
 }
 
-/// A snapshot that a commit brings to a table; remembered beyond expiry and drop, by table UUID.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Landed {
-    pub snapshot_id: i64,
-    pub parent_id: Option<i64>,
-    pub sequence_number: i64,
-    /// The ref that the request put it on; `None` for a staged snapshot and for a register.
-    pub ref_name: Option<String>,
+/// What a change adds to what is remembered of a table, by its UUID, beyond expiry and drop.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct News {
+    pub lineage: Vec<Landed>,
+    /// Snapshots that came to a ref otherwise than by a commit to it: by fast-forward or register. Ref, snapshot id.
+    pub carried: Vec<(String, i64)>,
+    /// The ledger, row by row: each takes the place of the row of its ref and writer. The epoch never falls, and the
+    /// first snapshot of a row stays.
+    pub writers: Vec<WriterRow>,
 }
 
 /// What became of a swap. All of these are ordinary answers; only `Applied` changed anything.
