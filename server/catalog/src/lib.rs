@@ -11,7 +11,7 @@ pub mod context;
 pub mod documents;
 pub mod error;
 pub mod events;
-mod failpoint;
+pub mod failpoint;
 pub mod files;
 pub mod idempotency;
 pub mod ident;
