@@ -204,11 +204,10 @@ impl Judge<'_> {
         if mark.identity.writer.kind.goes_by_position() {
             return true;
         }
-        let metadata = self.part.metadata();
-        if let Some(before) = metadata.snapshot(before.snapshot_id) {
+        if let Some(before) = self.part.metadata().snapshot(before.snapshot_id) {
             let (lists, home) = (&self.commits.lists, self.warehouse.as_ref());
-            let mine = lists.added_paths(home, metadata, snapshot).await;
-            let theirs = lists.added_paths(home, metadata, before).await;
+            let mine = lists.added_paths(home, snapshot).await;
+            let theirs = lists.added_paths(home, before).await;
             if let (Ok(mine), Ok(theirs)) = (mine, theirs) {
                 return mine == theirs;
             }

@@ -154,12 +154,24 @@ impl Lists {
         link: &Link<'_>,
         spot: &Spot<'_>,
     ) -> Result<(Vec<ManifestFile>, Arc<List>, Vec<ManifestFile>)> {
-        let of = async |snapshot: Option<&Snapshot>| match snapshot {
-            Some(snapshot) => Ok(self.list(link.warehouse, snapshot).await?.manifests.clone()),
-            None => Ok(Vec::new()),
-        };
-        let read = futures::try_join!(of(spot.base), self.list(link.warehouse, link.snapshot), of(spot.head));
+        let read = futures::try_join!(
+            self.manifests(link.warehouse, spot.base),
+            self.list(link.warehouse, link.snapshot),
+            self.manifests(link.warehouse, spot.head)
+        );
         read.map_err(|unreadable: Unreadable| link.conflict(&unreadable.to_string()))
+    }
+
+    /// The manifests of a snapshot; an empty branch has none.
+    async fn manifests(
+        &self,
+        warehouse: &Warehouse,
+        snapshot: Option<&Snapshot>,
+    ) -> Result<Vec<ManifestFile>, Unreadable> {
+        match snapshot {
+            Some(snapshot) => Ok(self.list(warehouse, snapshot).await?.manifests.clone()),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Whether the snapshot may be put over what lies between, by the fences and by the table of pairs.
@@ -215,7 +227,7 @@ impl Lists {
         if wanted == Sequence::Any || (wanted == Sequence::Inherited && is_known) {
             return Ok(());
         }
-        let read = self.entries(link.warehouse, delta.new.iter()).await;
+        let read = self.entries(link.warehouse, delta.new.iter().collect()).await;
         let manifests = read.map_err(|unreadable| link.conflict(&unreadable.to_string()))?;
         let mut checks =
             manifests.iter().map(|(manifest, entries)| rules::check_entries(&manifest.path, entries, wanted));

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::{StreamExt, TryStreamExt};
+use futures::{FutureExt, StreamExt, TryStreamExt};
 use moka::policy::EvictionPolicy;
 use tokio::sync::Semaphore;
 
@@ -73,7 +73,7 @@ impl Lists {
     ) -> Result<BTreeSet<String>, Unreadable> {
         let id = snapshot.id();
         let list = self.list(warehouse, snapshot).await?;
-        let own = list.manifests.iter().filter(|manifest| manifest.added_snapshot_id == id);
+        let own = list.manifests.iter().filter(|manifest| manifest.added_snapshot_id == id).collect();
         let manifests = self.entries(warehouse, own).await?;
         let added = manifests.iter().flat_map(|(_, entries)| entries.iter());
         let added = added.filter(|entry| entry.status == Status::Added && entry.is_of(id));
@@ -95,14 +95,22 @@ impl Lists {
     pub(super) async fn entries<'m>(
         &self,
         warehouse: &Warehouse,
-        manifests: impl Iterator<Item = &'m ManifestFile>,
+        manifests: Vec<&'m ManifestFile>,
     ) -> Result<Vec<(&'m ManifestFile, Arc<Vec<Entry>>)>, Unreadable> {
-        let manifests: Vec<&ManifestFile> = manifests.collect();
-        let reads = manifests.into_iter().map(|manifest| async move {
-            let entries = self.read(&self.manifests, warehouse, &manifest.path, manifest::read).await?;
-            Ok((manifest, entries))
-        });
+        let mut reads = Vec::with_capacity(manifests.len());
+        for manifest in manifests {
+            reads.push(self.entries_of(warehouse, manifest).boxed());
+        }
         futures::stream::iter(reads).buffered(PARALLEL).try_collect().await
+    }
+
+    async fn entries_of<'a>(
+        &self,
+        warehouse: &Warehouse,
+        manifest: &'a ManifestFile,
+    ) -> Result<(&'a ManifestFile, Arc<Vec<Entry>>), Unreadable> {
+        let entries = self.read(&self.manifests, warehouse, &manifest.path, manifest::read).await?;
+        Ok((manifest, entries))
     }
 
     /// What a snapshot did, told by what it changed in its parent's list.
@@ -116,12 +124,12 @@ impl Lists {
         if let Told::Class(class) = class::by_lists(&snapshot.summary(), delta) {
             return Ok(class);
         }
-        let deletes = self.entries(warehouse, delta.new_of(Content::Deletes)).await?;
+        let deletes = self.entries(warehouse, delta.new_of(Content::Deletes).collect()).await?;
         let deletes: Vec<&Entry> = deletes.iter().flat_map(|(_, entries)| entries.iter()).collect();
         if let Told::Class(class) = class::by_deletes(id, &deletes, None) {
             return Ok(class);
         }
-        let data = self.entries(warehouse, delta.new_of(Content::Data)).await?;
+        let data = self.entries(warehouse, delta.new_of(Content::Data).collect()).await?;
         let added: HashSet<&str> = data.iter().flat_map(|(_, entries)| class::added_data(id, entries)).collect();
         match class::by_deletes(id, &deletes, Some(&added)) {
             Told::Class(class) => Ok(class),
