@@ -193,9 +193,11 @@ impl Commits {
             attempt: AttemptId(ctx.new_id()),
             warehouse: warehouse.id,
             changes: drafts.pointer_changes(),
-            receipt,
+            receipts: receipt.into_iter().collect(),
             purges: drafts.purges(ctx, warehouse, self.options.metadata_delete_grace_ms),
             adopts: false,
+            log: Vec::new(),
+            events: Vec::new(),
             at_ms: ctx.now_ms(),
         };
         let outcome = self.swapper.swap(ctx, &swap).await;

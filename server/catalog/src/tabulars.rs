@@ -206,9 +206,11 @@ impl Tabulars {
             attempt: AttemptId(ctx.new_id()),
             warehouse: warehouse.id,
             changes: vec![change],
-            receipt: ticket.receipt(planned.answer),
+            receipts: ticket.receipt(planned.answer).into_iter().collect(),
             purges: planned.purges,
             adopts: planned.adopts,
+            log: Vec::new(),
+            events: Vec::new(),
             at_ms: ctx.now_ms(),
         };
         let outcome = self.swapper.swap(ctx, &swap).await;

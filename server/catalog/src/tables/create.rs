@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::{Loaded, Tables};
-use crate::commits::store::{PointerChange, Target};
+use crate::commits::store::{News, PointerChange, Target};
 use crate::context::RequestContext;
 use crate::documents::TableDocument;
 use crate::error::Result;
@@ -75,7 +75,7 @@ impl Tables {
             ident: request.ident.clone(),
             kind: TabularKind::Table,
             target,
-            lineage: Vec::new(),
+            news: News::default(),
         };
         Ok(Plan { written: Some(metadata_location), ..Plan::new(change, answer) })
     }
