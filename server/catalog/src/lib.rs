@@ -7,6 +7,7 @@ use tokio_util::task::TaskTracker;
 mod blocking;
 pub mod commits;
 pub mod context;
+pub mod coordination;
 pub mod documents;
 pub mod error;
 pub mod events;
@@ -47,6 +48,7 @@ pub struct Catalog {
     pub namespaces: namespaces::Namespaces,
     pub tables: tables::Tables,
     pub commits: commits::Commits,
+    pub coordination: coordination::Coordination,
     pub views: views::Views,
     pub metrics_reports: metrics_reports::MetricsReports,
     pub purges: purge::Purges,
@@ -66,6 +68,7 @@ impl Catalog {
             warehouses: warehouses::Warehouses::new(store.clone(), files.clone(), mutations.clone()),
             namespaces: namespaces::Namespaces::new(store.clone(), mutations.clone()),
             commits: commits::Commits::new(store.clone(), tables.clone(), mutations.clone(), options.commits),
+            coordination: coordination::Coordination::new(store.clone(), tabulars.clone(), documents.clone()),
             views: views::Views::new(store.clone(), tabulars, documents.clone()),
             metrics_reports: metrics_reports::MetricsReports::new(tables.clone()),
             purges: purge::Purges::new(store, documents, files.clone()),

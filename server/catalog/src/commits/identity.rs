@@ -62,7 +62,8 @@ impl WriterKind {
 }
 
 /// One writer of one branch of one table.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Writer {
     pub kind: WriterKind,
     /// The job, the offsets key, the query or the name that it goes by.
@@ -225,10 +226,7 @@ mod tests {
         let position = Some(Position::Number(3));
         assert_eq!(told(&spark), (WriterKind::SparkStreaming, "q".into(), String::new(), position, None));
         let position = Some(Position::Mark("h".into()));
-        assert_eq!(
-            told(&[(ARROYO_COMMIT, "h")]),
-            (WriterKind::Arroyo, String::new(), String::new(), position, None)
-        );
+        assert_eq!(told(&[(ARROYO_COMMIT, "h")]), (WriterKind::Arroyo, String::new(), String::new(), position, None));
     }
 
     #[test]

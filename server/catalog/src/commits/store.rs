@@ -127,6 +127,12 @@ pub struct Target {
 }
 
 impl Target {
+    /// What is there already: for a change of what is remembered of a table, and of nothing else.
+    pub fn standing(pointer: &Pointer) -> Self {
+        let Pointer { uuid, location, metadata_location, .. } = pointer;
+        Self { uuid: *uuid, location: location.clone(), metadata_location: metadata_location.clone() }
+    }
+
     /// What lies there, as the answer of a mutation.
     pub fn answer(&self) -> Answer {
         Answer::Document { uuid: self.uuid, metadata_location: self.metadata_location.clone() }
