@@ -68,7 +68,6 @@ pub struct NamedWriter {
 /// others were quicker · `failed`, for a fault that is not its own · `in-doubt`, applied or not.
 #[derive(ToSchema)]
 #[schema(rename_all = "kebab-case")]
-#[expect(dead_code, reason = "only its documentation is wanted: the catalog has the outcomes themselves")]
 pub enum OutcomeOfCommit {
     Committed,
     Rebased,
@@ -84,7 +83,6 @@ pub enum OutcomeOfCommit {
 /// `unknown` where there is no trace of it.
 #[derive(ToSchema)]
 #[schema(rename_all = "kebab-case")]
-#[expect(dead_code, reason = "only its documentation is wanted: the catalog has the states themselves")]
 pub enum StatusOfAttempt {
     Landed,
     Duplicate,

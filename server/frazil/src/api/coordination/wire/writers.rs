@@ -19,7 +19,6 @@ json_bodies! {
 /// How a writer is known: by what a stock writer puts into its summaries, or by `frazil.writer-id`.
 #[derive(ToSchema)]
 #[schema(rename_all = "kebab-case")]
-#[expect(dead_code, reason = "only its documentation is wanted: the catalog has the kinds themselves")]
 pub enum KindOfWriter {
     Flink,
     KafkaConnect,
@@ -29,9 +28,8 @@ pub enum KindOfWriter {
 }
 
 /// How far a writer is: a checkpoint or epoch, an offset for each partition, or a mark without any order.
-#[derive(ToSchema)]
-#[schema(untagged)]
-#[expect(dead_code, reason = "only its documentation is wanted: the catalog has the positions themselves")]
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
 pub enum PositionOfWriter {
     Number(i64),
     Offsets(BTreeMap<String, i64>),
@@ -135,7 +133,6 @@ pub struct WriterResponse {
 /// Nobody waits for a retired writer; its next commit makes it active again.
 #[derive(ToSchema)]
 #[schema(rename_all = "kebab-case")]
-#[expect(dead_code, reason = "only its documentation is wanted")]
 pub enum StateOfWriter {
     Active,
     Retired,
