@@ -24,6 +24,7 @@ use crate::commits::store::{CommitStore, PointerRead, Swap, SwapOutcome};
 use crate::commits::swap::{SETTLE_TIME, Swapper, certainly_lost};
 use crate::context::RequestContext;
 use crate::error::{Error, Kind, Result};
+use crate::events::EventStore;
 use crate::idempotency::{Answer, Answered, Mutations, Ran, Receipt, Ticket};
 use crate::ident::{AttemptId, PurgeId, TableIdent};
 use crate::purge::{PurgeTarget, PurgeTask};
@@ -55,8 +56,6 @@ pub mod store;
 pub mod swap;
 mod together;
 
-pub(crate) use part::stays;
-
 /// Tells clients for how long a commit is tried.
 pub const DEADLINE_SETTING: &str = "frazil.commit-deadline-ms";
 
@@ -65,9 +64,11 @@ pub const METADATA_BYTES: &str = "frazil_commit_metadata_bytes";
 
 /// For how long the outcome of an attempt is kept: far longer than a statement can be on its way to a database that
 /// may still run it, for connections and servers give up within minutes.
-const ATTEMPTS_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+const ATTEMPTS_KEPT_DAYS: u32 = 7;
 
-/// How many attempts are forgotten in one transaction, in rows.
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// How much is forgotten in one transaction, in rows.
 const FORGET_MAX: u32 = 10_000;
 
 /// Bounds of a commit, from the configuration.
@@ -81,6 +82,16 @@ pub struct CommitOptions {
     pub defaults: Defaults,
     /// Bound of the manifest lists and manifests kept in memory, in bytes.
     pub manifest_cache_bytes: u64,
+    pub retention: Retention,
+}
+
+/// For how long what was written beside the pointers is kept, in days.
+#[derive(Debug, Clone, Copy)]
+pub struct Retention {
+    /// 0: for ever.
+    pub lineage_days: u32,
+    pub log_days: u32,
+    pub event_days: u32,
 }
 
 /// Commits to tables, one or several at once.
@@ -88,6 +99,7 @@ pub struct CommitOptions {
 pub struct Commits {
     store: Arc<dyn CommitStore>,
     lineage: Arc<dyn LineageStore>,
+    events: Arc<dyn EventStore>,
     swapper: Swapper,
     tables: Tables,
     mutations: Mutations,
@@ -125,6 +137,7 @@ impl Commits {
         Self {
             swapper: Swapper::new(store.clone()),
             lineage: store.clone(),
+            events: store.clone(),
             journal: Journal::new(store.clone(), running),
             lists: Lists::new(tables.files.clone(), options.manifest_cache_bytes),
             store,
@@ -160,11 +173,24 @@ impl Commits {
         self.land(ctx, warehouse, request).await.map(|_| ())
     }
 
-    /// Forgets the outcomes that nobody asks for any more.
-    pub async fn forget_attempts(&self, now_ms: i64) -> Result<()> {
-        let kept_ms = i64::try_from(ATTEMPTS_KEPT.as_millis()).expect("days fit into i64");
-        while self.store.forget_attempts(now_ms - kept_ms, FORGET_MAX).await? == u64::from(FORGET_MAX) {}
+    /// Forgets what nobody may ask for any more: outcomes of attempts, and what is older than its retention.
+    pub async fn forget(&self, now_ms: i64) -> Result<()> {
+        let before = |days: u32| now_ms - i64::from(days) * DAY_MS;
+        let Retention { lineage_days, log_days, event_days } = self.options.retention;
+        while self.store.forget_attempts(before(ATTEMPTS_KEPT_DAYS), FORGET_MAX).await? == u64::from(FORGET_MAX) {}
+        if lineage_days > 0 {
+            while self.lineage.forget_lineage(before(lineage_days), FORGET_MAX).await? == u64::from(FORGET_MAX) {}
+        }
+        while self.journal.forget(before(log_days), FORGET_MAX).await? == u64::from(FORGET_MAX) {}
+        while self.events.forget_events(before(event_days), FORGET_MAX).await? == u64::from(FORGET_MAX) {}
         Ok(())
+    }
+
+    /// What `GET /v1/config` tells about commits.
+    pub fn config_defaults(&self, warehouse: &Warehouse, deadline_ms: u64) -> BTreeMap<String, String> {
+        let mut told = settings::told(warehouse, self.options.defaults);
+        told.insert(DEADLINE_SETTING.to_owned(), deadline_ms.to_string());
+        told
     }
 
     async fn land(
@@ -455,11 +481,4 @@ fn in_doubt() -> Error {
 fn current(changes: &[Change]) -> Answer {
     let [change] = changes else { return Answer::Empty };
     change.read.pointer.as_ref().map_or(Answer::Empty, Pointer::answer)
-}
-
-/// What `GET /v1/config` tells about commits.
-pub fn config_defaults(warehouse: &Warehouse, deadline_ms: u64, defaults: Defaults) -> BTreeMap<String, String> {
-    let mut told = settings::told(warehouse, defaults);
-    told.insert(DEADLINE_SETTING.to_owned(), deadline_ms.to_string());
-    told
 }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use tokio_util::task::TaskTracker;
 
+mod avro;
 mod blocking;
 pub mod commits;
 pub mod context;
 pub mod documents;
 pub mod error;
 pub mod events;
-mod failpoint;
+pub mod failpoint;
 pub mod files;
 pub mod idempotency;
 pub mod ident;

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::commits::intent::Intent;
 use crate::commits::log::{LogEntry, LogStore, Outcome};
 use crate::context::RequestContext;
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, Result};
 use crate::ident::{AttemptId, TableIdent, WarehouseId};
 
 /// Requests for a table, by what became of them.
@@ -78,6 +78,10 @@ impl Journal {
             waiting.is_writing = true;
             self.running.spawn(self.clone().write_all());
         }
+    }
+
+    pub async fn forget(&self, before_ms: i64, limit: u32) -> Result<u64> {
+        Ok(self.store.forget_log(before_ms, limit).await?)
     }
 
     async fn write_all(self) {

@@ -39,8 +39,28 @@ pub(super) enum Verdict {
     Duplicate { of: i64 },
     /// What it asks for is there.
     Unchanged,
-    /// It is part of the chain now; with the class of a snapshot that was put on another head.
-    Applied { rebased: Option<Class> },
+    /// It is part of the chain now.
+    Applied(Fit),
+}
+
+/// How a request was made to fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fit {
+    AsSent,
+    /// Its snapshot got other numbers, for another branch had taken them.
+    Restamped,
+    /// Its snapshot was put on another head.
+    Rebased(Class),
+}
+
+impl Fit {
+    fn of(relinked: Option<&Relinked>) -> Self {
+        match relinked {
+            None => Fit::AsSent,
+            Some(Relinked { class: None, .. }) => Fit::Restamped,
+            Some(Relinked { class: Some(class), .. }) => Fit::Rebased(*class),
+        }
+    }
 }
 
 /// A request as it is judged.
@@ -331,12 +351,12 @@ impl Judge<'_> {
         counter!(TIMESTAMPS_MOVED_TOTAL, "writer" => kind).increment(applied.moved_timestamps as u64);
         let (carried, rows) = self.carried(updates.get(), at_ms).await?;
         let landed = self.landed(updates.get(), &applied.metadata, relinked.as_ref(), at_ms).await?;
-        let rebased = relinked.as_ref().map(|relinked| relinked.class);
+        let fit = Fit::of(relinked.as_ref());
         self.take_rows(&landed);
         self.part.add(applied, landed, relinked, at_ms);
         self.part.carry(carried);
         rows.into_iter().for_each(|row| self.part.put_row(row));
-        Ok(Verdict::Applied { rebased })
+        Ok(Verdict::Applied(fit))
     }
 
     /// A location that is new to the table must be one that it may have.
@@ -377,8 +397,8 @@ impl Judge<'_> {
             one.is_first = row.is_none_or(|row| row.first_snapshot_id.is_none());
         }
         if let (Some(relinked), Some(one)) = (relinked, landed.last_mut()) {
-            one.class = Some(relinked.class);
-            one.rebased = true;
+            one.class = relinked.class;
+            one.rebased = relinked.class.is_some();
         }
         Ok(landed)
     }

@@ -8,7 +8,7 @@ use metrics::{counter, histogram};
 use tracing::Instrument;
 
 use crate::commits::journal::{Ending, Passage, entry, failed};
-use crate::commits::judge::{Asking, Judge, Verdict};
+use crate::commits::judge::{Asking, Fit, Judge, Verdict};
 use crate::commits::lineage::{Asked, LedgerRead};
 use crate::commits::log::{LogEntry, Outcome};
 use crate::commits::part::Part;
@@ -188,8 +188,12 @@ impl Commits {
         let (part, now) = (&judge.part, pointer.answer());
         let joined = |member, outcome, duplicate_of| Some(Joined { member, outcome, duplicate_of });
         match verdict {
-            Verdict::Applied { rebased: None } => joined(member, Outcome::Committed, None),
-            Verdict::Applied { rebased: Some(class) } => {
+            Verdict::Applied(Fit::AsSent) => joined(member, Outcome::Committed, None),
+            Verdict::Applied(Fit::Restamped) => {
+                counter!(REBASES_TOTAL, "class" => "restamp").increment(1);
+                joined(member, Outcome::Committed, None)
+            }
+            Verdict::Applied(Fit::Rebased(class)) => {
                 counter!(REBASES_TOTAL, "class" => class.as_str()).increment(1);
                 joined(member, Outcome::Rebased, None)
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::blocking;
 use crate::commits::journal::{Ending, Passage, entry, failed};
-use crate::commits::judge::{Asking, Verdict};
+use crate::commits::judge::{Asking, Fit, Verdict};
 use crate::commits::log::{LogEntry, Outcome};
 use crate::commits::part::{Part, Written};
 use crate::commits::round::TOO_SLOW;
@@ -129,7 +129,7 @@ impl Commits {
                     return Err(view.kind.taken(TabularKind::Table, &change.ident));
                 }
                 None if change.request.asserts_create() => {
-                    (self.draft_create(ctx, warehouse, change).await?, Verdict::Applied { rebased: None })
+                    (self.draft_create(ctx, warehouse, change).await?, Verdict::Applied(Fit::AsSent))
                 }
                 _ => return Err(TabularKind::Table.missing(&change.ident)),
             };
@@ -181,7 +181,7 @@ fn drafted_log(
     let passage = Passage { waited_ms: 0, group_size: 1, attempts };
     let of = |(change, (part, verdict)): (&Change, (&Part, &Verdict))| {
         let outcome = match verdict {
-            Verdict::Applied { .. } => Outcome::Committed,
+            Verdict::Applied(_) => Outcome::Committed,
             Verdict::Unchanged => Outcome::Unchanged,
             Verdict::Known { .. } | Verdict::Duplicate { .. } => Outcome::Duplicate,
         };
