@@ -335,9 +335,10 @@ impl Commits {
 
     /// First what a document refers to, all at once, then the documents.
     async fn write_files(&self, warehouse: &Arc<Warehouse>, parts: &[Written]) -> Result<()> {
-        let lists = parts.iter().flat_map(|part| &part.files).map(|NewFile { location, bytes }| {
-            self.tables.files.write_new(&warehouse.place, location, bytes.clone())
-        });
+        let lists = parts
+            .iter()
+            .flat_map(|part| &part.files)
+            .map(|NewFile { location, bytes }| self.tables.files.write_new(&warehouse.place, location, bytes.clone()));
         try_join_all(lists).await?;
         crate::failpoint::reach("lists-written").await;
         for part in parts {

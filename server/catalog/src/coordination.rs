@@ -221,10 +221,10 @@ impl Asked {
             Change::Register { .. } | Change::Reset { .. } => Answer::of(&after),
         };
         if before.as_ref() == Some(&after) {
-            return Ok(Plan { answer, ..Plan::unchanged(&from) });
+            return Ok(Plan { answer, ..Plan::unchanged(ident, &from) });
         }
         let (target, news) = (Target::standing(&from), News { writers: vec![after], ..News::default() });
-        Ok(Plan::new(PointerChange::Move { from, target, news }, answer))
+        Ok(Plan::new(ident, PointerChange::Move { from, target, news }, answer))
     }
 }
 

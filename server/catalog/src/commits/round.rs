@@ -127,7 +127,9 @@ impl Commits {
         };
         match judge.await {
             Ok(judge) => Ok((judge, group)),
-            Err(error) if error.kind() == Kind::NoSuchTable => Err((self.of_a_lost_table(warehouse, group).await, error)),
+            Err(error) if error.kind() == Kind::NoSuchTable => {
+                Err((self.of_a_lost_table(warehouse, group).await, error))
+            }
             Err(error) => Err((group, error)),
         }
     }
@@ -231,7 +233,8 @@ impl Commits {
         let (ctx, size) = (latest.member.ctx.clone(), joined.len());
         let attempt = AttemptId(ctx.new_id());
         let uuid = judge.part.metadata().uuid();
-        let rebased: Vec<i64> = judge.part.lineage().iter().filter(|one| one.rebased).map(|one| one.snapshot_id).collect();
+        let rebased: Vec<i64> =
+            judge.part.lineage().iter().filter(|one| one.rebased).map(|one| one.snapshot_id).collect();
         let classes = judge.classes;
         let written = match judge.part.ready(&ctx).await {
             Ok(written) => written,
@@ -262,10 +265,12 @@ impl Commits {
     /// One of the keys was used meanwhile by a request that another process served.
     async fn without_taken_keys(&self, warehouse: &Warehouse, joined: Vec<Joined>) -> Vec<Member> {
         let taken = |member: &Member| member.ticket.key().map(|key| self.mutations.is_kept(warehouse.id, key));
-        let questions = joined.iter().map(|one| async { match taken(&one.member) {
-            Some(question) => question.await,
-            None => Ok(false),
-        }});
+        let questions = joined.iter().map(|one| async {
+            match taken(&one.member) {
+                Some(question) => question.await,
+                None => Ok(false),
+            }
+        });
         let answers = join_all(questions).await;
         let mut rest = Vec::with_capacity(joined.len());
         for (one, is_taken) in joined.into_iter().zip(answers) {
@@ -281,7 +286,8 @@ impl Commits {
     /// What lost its head to rebased commits, which never lose theirs, gets a turn.
     fn give_turn(&self, queue: &Queue, part: &Part, member: &Member, error: &Error) {
         let intent = &member.change.intent;
-        let (Some(ref_name), Some(snapshot), Some(asserted)) = (&intent.ref_name, &intent.snapshot, intent.asserted) else {
+        let (Some(ref_name), Some(snapshot), Some(asserted)) = (&intent.ref_name, &intent.snapshot, intent.asserted)
+        else {
             return;
         };
         if error.kind() != Kind::CommitFailed {
@@ -292,16 +298,20 @@ impl Commits {
         let parent = |id: &i64| metadata.snapshot(*id).and_then(|snapshot| snapshot.parent_id());
         let passed: Vec<i64> =
             std::iter::successors(head, parent).take(TURN_LOOKS_BACK).take_while(|id| *id != asserted).collect();
-        let was_rebased = |id: &i64| {
-            queue.was_rebased(*id) || part.lineage().iter().any(|one| one.snapshot_id == *id && one.rebased)
-        };
+        let was_rebased =
+            |id: &i64| queue.was_rebased(*id) || part.lineage().iter().any(|one| one.snapshot_id == *id && one.rebased);
         if passed.iter().any(was_rebased) {
             queue.reserve_turn(ref_name, snapshot.id(), self.queues.options.turn);
         }
     }
 
     /// Best effort: a class that is not remembered is worked out again.
-    fn remember_classes(&self, warehouse: &Warehouse, uuid: uuid::Uuid, classes: Vec<(i64, crate::commits::lineage::Class)>) {
+    fn remember_classes(
+        &self,
+        warehouse: &Warehouse,
+        uuid: uuid::Uuid,
+        classes: Vec<(i64, crate::commits::lineage::Class)>,
+    ) {
         if classes.is_empty() {
             return;
         }

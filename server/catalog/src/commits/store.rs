@@ -78,6 +78,11 @@ impl PointerChange {
             PointerChange::Drop { .. } => false,
         }
     }
+
+    /// Does it leave the pointer as it is? Then only what is remembered of the table changes.
+    pub fn stands(&self) -> bool {
+        matches!(self, PointerChange::Move { from, target, .. } if *target == Target::standing(from))
+    }
 }
 
 impl Target {

@@ -120,8 +120,7 @@ impl Commits {
             let (part, verdict) = match &change.read.pointer {
                 Some(pointer) if pointer.kind == TabularKind::Table => {
                     let ident = change.ident.clone();
-                    let mut judge =
-                        self.judge_for(warehouse, pointer.clone(), ident, std::iter::once(*change)).await?;
+                    let mut judge = self.judge_for(warehouse, pointer.clone(), ident, std::iter::once(*change)).await?;
                     let verdict = judge.judge(&Asking { ctx, change, arrived: None, is_abandoned: false }).await?;
                     (judge.part, verdict)
                 }
