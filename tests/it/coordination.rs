@@ -211,14 +211,10 @@ async fn an_id_may_be_any_text(server: &TestServer) {
             "kafka.connect.offsets.control-iceberg.connect-ice%2F1",
         ),
         ("a b+c%2F?#é", "a%20b+c%252F%3F%23%C3%A9"),
-        ("..", "%2E%2E"),
+        ("...", "..."),
     ] {
         let kind = if id.starts_with("kafka") { "kafka-connect" } else { "named" };
         register(server, json!({"writer-id": id, "kind": kind})).await;
-        if encoded == "%2E%2E" {
-            // No client sends it as it is.
-            continue;
-        }
         let told = server.get(&format!("{WRITERS}/{encoded}/position")).await.expect(200).json();
         assert_eq!(told["writers"][0]["writer-id"], id, "{told}");
         server.delete(&format!("{WRITERS}/{encoded}")).await.expect(204);
@@ -228,9 +224,9 @@ async fn an_id_may_be_any_text(server: &TestServer) {
 async fn who_is_not_known_is_told_apart_from_what_cannot_be(server: &TestServer) {
     table(server).await;
     register(server, json!({"writer-id": "w"})).await;
-    for (id, query) in [("x", ""), ("w", "?ref=audit"), ("w", "?kind=flink"), ("w", "?part=1")] {
+    for (id, query) in [("x", ""), ("a%00b", ""), ("w", "?ref=audit"), ("w", "?kind=flink"), ("w", "?part=1")] {
         let refusal = server.delete(&format!("{WRITERS}/{id}{query}")).await.refused(404, "NotFoundException");
-        assert!(refusal.message().contains(&format!("'{id}'")), "{}", refusal.text);
+        assert!(refusal.message().contains(&format!("'{}'", id.replace("%00", "\0"))), "{}", refusal.text);
         let told = server.get(&format!("{WRITERS}/{id}/position{query}")).await.expect(200).json();
         assert_eq!(told, json!({"writers": []}));
     }
@@ -254,6 +250,7 @@ async fn what_a_call_cannot_take_is_named(server: &TestServer) {
         (json!({"writer-id": ""}), "writer-id"),
         (json!({"writer-id": 7}), "writer-id"),
         (json!({"writer-id": "a\u{0}b"}), "writer-id"),
+        (json!({"writer-id": ".."}), "writer-id"),
         (json!({"writer-id": "x".repeat(2_000)}), "writer-id"),
         (json!({"writer-id": "w", "part": "a\n"}), "part"),
         (json!({"writer-id": "w", "ref": ""}), "ref"),
@@ -273,7 +270,6 @@ async fn what_a_call_cannot_take_is_named(server: &TestServer) {
         ("writers/w/position?kind=fink", "kind"),
         ("writers/w/position?position=x", "position"),
         ("writers/w/position?position=1&kind=kafka-connect", "position"),
-        ("writers/a%00b/position", "writer-id"),
         ("attempts/x", "Idempotency-Key"),
         ("attempts/9223372036854775808", "Idempotency-Key"),
     ] {

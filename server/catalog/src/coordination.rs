@@ -113,7 +113,6 @@ impl Coordination {
         which: &Which,
         position: Option<&str>,
     ) -> Result<Progress> {
-        which.check()?;
         let table = self.table(warehouse, ident).await?;
         let rows = self.lineage.writer(warehouse.id, table.uuid, which.id()).await?;
         let landing = match position {
@@ -202,7 +201,6 @@ impl Coordination {
         warehouse: &Arc<Warehouse>,
         (ident, which, change): (TableIdent, Which, Change),
     ) -> Result<Answer> {
-        which.check()?;
         let asked = Asked { coordination: self.clone(), ident, which, change };
         let changed =
             self.tabulars.change(ctx, warehouse, asked, |asked, ctx, home| asked.plan(ctx.now_ms(), home).boxed());
