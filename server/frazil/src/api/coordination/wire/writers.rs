@@ -6,7 +6,9 @@ use catalog::commits::identity::{Position, Writer, WriterKind};
 use catalog::commits::lineage::{Landed, WriterRow};
 use catalog::coordination::{Change, Landing, Progress, Register, Which};
 use catalog::listing::Listing;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::api::request::json_bodies;
@@ -90,7 +92,7 @@ pub struct RegisterWriterRequest {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ResetPositionRequest {
     /// Null is none: whatever comes next is new.
-    #[serde(deserialize_with = "Option::deserialize")]
+    #[serde(deserialize_with = "position")]
     #[schema(value_type = Option<PositionOfWriter>, required)]
     position: Option<Position>,
     /// The branch that it writes to. This, `kind` and `part` may be left out where one writer alone has the id.
@@ -165,6 +167,14 @@ pub struct WriterPositionResponse {
     /// When that snapshot landed.
     #[serde(skip_serializing_if = "Option::is_none")]
     at_ms: Option<i64>,
+}
+
+/// A position, or null; one that is left out is missed.
+fn position<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Position>, D::Error> {
+    let told = Option::<Value>::deserialize(deserializer)?;
+    told.map(Position::deserialize)
+        .transpose()
+        .map_err(|_| D::Error::custom("position must be an integer, an object of offsets by partition, or null"))
 }
 
 impl WriterQuery {
