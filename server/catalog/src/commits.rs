@@ -25,6 +25,7 @@ pub mod ledger;
 pub mod lineage;
 pub mod log;
 pub mod overlap;
+pub mod rebase;
 pub mod request;
 pub mod requirements;
 mod sanity;
@@ -193,7 +194,9 @@ impl Commits {
             attempt: AttemptId(ctx.new_id()),
             warehouse: warehouse.id,
             changes: drafts.pointer_changes(),
-            receipt,
+            receipts: receipt.into_iter().collect(),
+            log: Vec::new(),
+            events: Vec::new(),
             purges: drafts.purges(ctx, warehouse, self.options.metadata_delete_grace_ms),
             adopts: false,
             at_ms: ctx.now_ms(),

@@ -201,7 +201,7 @@ impl Views {
         }
         let target = self.write(ctx, warehouse, applied.metadata, Some(&from)).await?;
         let (answer, written) = (target.answer(), target.metadata_location.clone());
-        let change = PointerChange::Move { from, target, lineage: Vec::new() };
+        let change = PointerChange::Move { from, target, news: crate::commits::store::News::default() };
         Ok(Plan { written: Some(written), ..Plan::new(change, answer) })
     }
 
@@ -282,8 +282,8 @@ impl Views {
 
 fn made(ctx: &RequestContext, ident: &TableIdent, target: Target) -> Plan {
     let (answer, written) = (target.answer(), target.metadata_location.clone());
-    let (id, kind, lineage) = (TabularId(ctx.new_id()), TabularKind::View, Vec::new());
-    let change = PointerChange::Create { id, ident: ident.clone(), kind, target, lineage };
+    let (id, kind, news) = (TabularId(ctx.new_id()), TabularKind::View, crate::commits::store::News::default());
+    let change = PointerChange::Create { id, ident: ident.clone(), kind, target, news };
     Plan { written: Some(written), ..Plan::new(change, answer) }
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::blocking;
 use crate::commits::request::CommitRequest;
-use crate::commits::store::{Landed, PointerChange, Target};
+use crate::commits::lineage::Landed;
+use crate::commits::store::{News, PointerChange, Target};
 use crate::commits::{Change, Commits, sanity};
 use crate::context::RequestContext;
 use crate::documents::{Documents, TableDocument};
@@ -78,7 +79,7 @@ impl Commits {
         let Judged { document, lineage, dropped_files } = judged;
         Ok(Draft::Changed {
             metadata_location: target.metadata_location.clone(),
-            change: PointerChange::Move { from: pointer.clone(), target, lineage },
+            change: PointerChange::Move { from: pointer.clone(), target, news: News { lineage, ..News::default() } },
             document,
             dropped_files,
         })
@@ -101,7 +102,7 @@ impl Commits {
                 ident: change.ident.clone(),
                 kind: TabularKind::Table,
                 target,
-                lineage: judged.lineage,
+                news: News { lineage: judged.lineage, ..News::default() },
             },
             document: judged.document,
             dropped_files: Vec::new(),
@@ -149,7 +150,7 @@ impl Draft {
                     location: pointer.location.clone(),
                     metadata_location: pointer.metadata_location.clone(),
                 },
-                lineage: Vec::new(),
+                news: News::default(),
             },
         }
     }
@@ -269,6 +270,11 @@ fn lineage(updates: &[TableUpdate], after: &TableMetadata) -> Vec<Landed> {
             parent_id: added.parent_id(),
             sequence_number: after.snapshot(added.id()).map_or(added.sequence_number(), |kept| kept.sequence_number()),
             ref_name: ref_of(added.id()),
+            class: None,
+            writer: None,
+            is_first: false,
+            rebased: false,
+            at_ms: after.last_updated_ms(),
         })
         .collect()
 }

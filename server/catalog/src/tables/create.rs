@@ -75,7 +75,7 @@ impl Tables {
             ident: request.ident.clone(),
             kind: TabularKind::Table,
             target,
-            lineage: Vec::new(),
+            news: crate::commits::store::News::default(),
         };
         Ok(Plan { written: Some(metadata_location), ..Plan::new(change, answer) })
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::{Loaded, Tables};
 use crate::blocking;
-use crate::commits::store::{Landed, PointerChange, SwapOutcome, Target};
+use crate::commits::lineage::Landed;
+use crate::commits::store::{News, PointerChange, SwapOutcome, Target};
 use crate::commits::swap::refusal;
 use crate::context::RequestContext;
 use crate::documents::TableDocument;
@@ -63,14 +64,15 @@ impl Tables {
         };
         let answer = target.answer();
         let lineage = self.new_lineage(warehouse, &document.metadata).await?;
+        let news = News { lineage, ..News::default() };
         let change = match present {
-            Some(from) => PointerChange::Move { from, target, lineage },
+            Some(from) => PointerChange::Move { from, target, news },
             None => PointerChange::Create {
                 id: TabularId(ctx.new_id()),
                 ident: request.ident.clone(),
                 kind: TabularKind::Table,
                 target,
-                lineage,
+                news,
             },
         };
         Ok(Plan { adopts: true, ..Plan::new(change, answer) })
@@ -133,6 +135,11 @@ impl Tables {
                 parent_id: snapshot.parent_id(),
                 sequence_number: snapshot.sequence_number(),
                 ref_name: None,
+                class: None,
+                writer: None,
+                is_first: false,
+                rebased: false,
+                at_ms: snapshot.timestamp_ms(),
             })
             .collect())
     }
