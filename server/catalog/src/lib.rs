@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio_util::task::TaskTracker;
 
+mod avro;
 mod blocking;
 pub mod commits;
 pub mod context;

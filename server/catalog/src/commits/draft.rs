@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::blocking;
-use crate::commits::request::CommitRequest;
 use crate::commits::lineage::Landed;
+use crate::commits::request::CommitRequest;
 use crate::commits::store::{News, PointerChange, Target};
 use crate::commits::{Change, Commits, sanity};
 use crate::context::RequestContext;
