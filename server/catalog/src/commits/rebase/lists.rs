@@ -3,8 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use bytes::Bytes;
-use futures::{FutureExt, StreamExt, TryStreamExt};
+use futures::{StreamExt, TryStreamExt};
 use moka::policy::EvictionPolicy;
 use tokio::sync::Semaphore;
 
@@ -73,7 +72,7 @@ impl Lists {
     ) -> Result<BTreeSet<String>, Unreadable> {
         let id = snapshot.id();
         let list = self.list(warehouse, snapshot).await?;
-        let own = list.manifests.iter().filter(|manifest| manifest.added_snapshot_id == id).collect();
+        let own = list.manifests.iter().filter(|manifest| manifest.added_snapshot_id == id);
         let manifests = self.entries(warehouse, own).await?;
         let added = manifests.iter().flat_map(|(_, entries)| entries.iter());
         let added = added.filter(|entry| entry.status == Status::Added && entry.is_of(id));
@@ -95,22 +94,16 @@ impl Lists {
     pub(super) async fn entries<'m>(
         &self,
         warehouse: &Warehouse,
-        manifests: Vec<&'m ManifestFile>,
+        manifests: impl Iterator<Item = &'m ManifestFile>,
     ) -> Result<Vec<(&'m ManifestFile, Arc<Vec<Entry>>)>, Unreadable> {
-        let mut reads = Vec::with_capacity(manifests.len());
+        let mut reads = Vec::new();
         for manifest in manifests {
-            reads.push(self.entries_of(warehouse, manifest).boxed());
+            reads.push(async move {
+                let entries = self.read(&self.manifests, warehouse, &manifest.path, manifest::read).await?;
+                Ok((manifest, entries))
+            });
         }
         futures::stream::iter(reads).buffered(PARALLEL).try_collect().await
-    }
-
-    async fn entries_of<'a>(
-        &self,
-        warehouse: &Warehouse,
-        manifest: &'a ManifestFile,
-    ) -> Result<(&'a ManifestFile, Arc<Vec<Entry>>), Unreadable> {
-        let entries = self.read(&self.manifests, warehouse, &manifest.path, manifest::read).await?;
-        Ok((manifest, entries))
     }
 
     /// What a snapshot did, told by what it changed in its parent's list.
@@ -124,12 +117,12 @@ impl Lists {
         if let Told::Class(class) = class::by_lists(&snapshot.summary(), delta) {
             return Ok(class);
         }
-        let deletes = self.entries(warehouse, delta.new_of(Content::Deletes).collect()).await?;
+        let deletes = self.entries(warehouse, delta.new_of(Content::Deletes)).await?;
         let deletes: Vec<&Entry> = deletes.iter().flat_map(|(_, entries)| entries.iter()).collect();
         if let Told::Class(class) = class::by_deletes(id, &deletes, None) {
             return Ok(class);
         }
-        let data = self.entries(warehouse, delta.new_of(Content::Data).collect()).await?;
+        let data = self.entries(warehouse, delta.new_of(Content::Data)).await?;
         let added: HashSet<&str> = data.iter().flat_map(|(_, entries)| class::added_data(id, entries)).collect();
         match class::by_deletes(id, &deletes, Some(&added)) {
             Told::Class(class) => Ok(class),
@@ -155,12 +148,6 @@ impl Lists {
         self.class_of(warehouse, snapshot, &delta).await
     }
 
-    /// A manifest as it lies there.
-    pub(super) async fn whole(&self, warehouse: &Warehouse, path: &str) -> Result<Bytes, Unreadable> {
-        let read = self.files.read(&warehouse.place, path, FILE_MAX_BYTES).await;
-        read.map_err(|error| Unreadable::new(path, error))
-    }
-
     /// Keeps a list under the location that it is going to have.
     pub(super) async fn remember_list(&self, warehouse: &Warehouse, path: &str, list: List) {
         self.lists.insert((warehouse.id, path.to_owned()), Arc::new(list)).await;
@@ -171,20 +158,19 @@ impl Lists {
         self.manifests.insert((warehouse.id, path.to_owned()), Arc::new(entries)).await;
     }
 
-    /// Waits for its turn, then does work that keeps a processor busy on a file.
-    pub(super) async fn decode<T: Send + 'static>(
+    /// Reads a file and works on it where that holds nobody up; only a few files are in memory at once.
+    pub(super) async fn with_file<T: Send + 'static>(
         &self,
+        warehouse: &Warehouse,
         path: &str,
-        bytes: Bytes,
         work: impl FnOnce(&[u8]) -> T + Send + 'static,
     ) -> Result<T, Unreadable> {
+        let _turn = self.reads.acquire().await.expect("the semaphore is never closed");
+        let bytes = self.files.read(&warehouse.place, path, FILE_MAX_BYTES).await;
+        let bytes = bytes.map_err(|error| Unreadable::new(path, error))?;
         // A panic of the decoder is one more way to be unreadable.
         let done = tokio::task::spawn_blocking(move || work(&bytes)).await;
         done.map_err(|_| Unreadable::new(path, "its decoder gave up"))
-    }
-
-    pub(super) async fn turn(&self) -> tokio::sync::SemaphorePermit<'_> {
-        self.reads.acquire().await.expect("the semaphore is never closed")
     }
 
     /// Whoever asks for a file while it is being read waits for it.
@@ -196,13 +182,11 @@ impl Lists {
         decode: fn(&[u8]) -> Result<T, avro::Unreadable>,
     ) -> Result<Arc<T>, Unreadable> {
         let load = async {
-            let _turn = self.turn().await;
-            let bytes = self.whole(warehouse, path).await?;
-            let decoded = self.decode(path, bytes, move |bytes| decode(bytes)).await?;
+            let decoded = self.with_file(warehouse, path, decode).await?;
             decoded.map(Arc::new).map_err(|error| Unreadable::new(path, error))
         };
         let read = cache.try_get_with((warehouse.id, path.to_owned()), load).await;
-        read.map_err(|error| Arc::unwrap_or_clone(error))
+        read.map_err(Arc::unwrap_or_clone)
     }
 }
 
