@@ -10,6 +10,7 @@ pub mod context;
 pub mod documents;
 pub mod error;
 pub mod events;
+pub mod failpoint;
 pub mod files;
 pub mod idempotency;
 pub mod ident;
