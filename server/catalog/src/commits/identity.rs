@@ -225,7 +225,10 @@ mod tests {
         let position = Some(Position::Number(3));
         assert_eq!(told(&spark), (WriterKind::SparkStreaming, "q".into(), String::new(), position, None));
         let position = Some(Position::Mark("h".into()));
-        assert_eq!(told(&[(ARROYO_COMMIT, "h")]), (WriterKind::Arroyo, String::new(), String::new(), position, None));
+        assert_eq!(
+            told(&[(ARROYO_COMMIT, "h")]),
+            (WriterKind::Arroyo, String::new(), String::new(), position, None)
+        );
     }
 
     #[test]

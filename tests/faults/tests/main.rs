@@ -1,0 +1,6 @@
+//! The server against faults.
+
+#![expect(clippy::unwrap_used, reason = "what a test needs and does not get is its failure")]
+
+mod connection;
+mod probe;
