@@ -27,7 +27,7 @@ impl Bouncer {
         let (host, server_port) = address.split_once(':').unwrap();
         let mut bouncer = Self { home, port: free_port(), process: None };
         let settings = format!(
-            "[databases]\n* = host={host} port={server_port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n\
+            "[databases]\n* = host={host} port={server_port} user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\n\
              listen_port = {}\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 1\n\
              query_wait_timeout = {wait_s}\nserver_login_retry = 1\n\
              ignore_startup_parameters = extra_float_digits,options,search_path\n",

@@ -84,12 +84,7 @@ impl Catalog {
 
     /// The table's metadata now.
     pub async fn load(&self, table: &str) -> Value {
-        self.load_result(table).await["metadata"].take()
-    }
-
-    /// The table's metadata with the place that it is in.
-    pub async fn load_result(&self, table: &str) -> Value {
-        self.get(table).await.unwrap().expect(200).json()
+        self.get(table).await.unwrap().expect(200).json()["metadata"].take()
     }
 }
 

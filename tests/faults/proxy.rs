@@ -15,6 +15,7 @@ pub mod postgres;
 #[derive(Debug)]
 pub struct Proxy<F> {
     address: SocketAddr,
+    to: watch::Sender<String>,
     faults: Faults<F>,
     serving: JoinHandle<()>,
 }
@@ -56,19 +57,25 @@ impl<F: Send + 'static> Proxy<F> {
         C: Future<Output = io::Result<()>> + Send + 'static,
     {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let (address, faults, to) = (listener.local_addr().unwrap(), Faults::none(), to.to_owned());
-        let handed = faults.clone();
+        let (address, faults) = (listener.local_addr().unwrap(), Faults::none());
+        let (handed, (to, towards)) = (faults.clone(), watch::channel(to.to_owned()));
         let serving = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 // A connection that breaks is what this is for.
-                tokio::spawn(serve(client, to.clone(), handed.clone()));
+                let server = towards.borrow().clone();
+                tokio::spawn(serve(client, server, handed.clone()));
             }
         });
-        Self { address, faults, serving }
+        Self { address, to, faults, serving }
     }
 
     pub fn address(&self) -> String {
         self.address.to_string()
+    }
+
+    /// New connections go to another server.
+    pub fn redirect(&self, to: &str) {
+        self.to.send_replace(to.to_owned());
     }
 
     pub fn plan(&self, fault: F) {

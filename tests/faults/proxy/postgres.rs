@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -56,14 +57,25 @@ impl Fault {
 impl Proxy<Fault> {
     /// Before the server at `address`. Connections through it must not ask for TLS.
     pub async fn postgres(address: &str) -> Self {
-        Self::serving(address, carry).await
+        Self::serving(address, |client, to, faults| carry(client, to, faults, None)).await
+    }
+
+    /// As [`Self::postgres`], with names of prepared statements that no two connections share: before a pooler that does
+    /// not keep them apart itself.
+    pub async fn postgres_with_names_apart(address: &str) -> Self {
+        let connections = AtomicU64::new(0);
+        Self::serving(address, move |client, to, faults| {
+            let connection = connections.fetch_add(1, Ordering::Relaxed);
+            carry(client, to, faults, Some(format!("c{connection}_")))
+        })
+        .await
     }
 }
 
 /// What both directions of a connection know: the fault under way.
 type UnderWay = Arc<Mutex<Option<Place>>>;
 
-async fn carry(client: TcpStream, to: String, faults: Faults<Fault>) -> io::Result<()> {
+async fn carry(client: TcpStream, to: String, faults: Faults<Fault>, prefix: Option<String>) -> io::Result<()> {
     let server = TcpStream::connect(to).await?;
     for side in [&client, &server] {
         side.set_nodelay(true)?;
@@ -71,11 +83,12 @@ async fn carry(client: TcpStream, to: String, faults: Faults<Fault>) -> io::Resu
     let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
     let under_way = UnderWay::default();
     let (statements, transaction) = (HashMap::new(), String::new());
-    let asking = Asking { server: to_server, statements, transaction, faults, under_way: under_way.clone() };
+    let keeps_names = prefix.is_some();
+    let asking = Asking { server: to_server, prefix, statements, transaction, faults, under_way: under_way.clone() };
     // Where one direction ends, both connections do.
     let late = tokio::select! {
         late = asking.carry(Messages::of_client(from_client)) => late?,
-        answered = answer(Messages::of_server(from_server), to_client, under_way) => return answered,
+        answered = answer(Messages::of_server(from_server), to_client, under_way, keeps_names) => return answered,
     };
     if let Some(Late { gate, mut server, rest }) = late {
         gate.pass().await;
@@ -96,6 +109,8 @@ struct Late {
 /// The direction from client to server.
 struct Asking {
     server: OwnedWriteHalf,
+    /// Put before the names of prepared statements.
+    prefix: Option<String>,
     /// The texts of the prepared statements, by name.
     statements: HashMap<String, String>,
     /// What was said since the last BEGIN.
@@ -118,6 +133,7 @@ impl Asking {
                     place => *self.under_way.lock().unwrap() = Some(place),
                 }
             }
+            let message = self.prefix.iter().fold(message, |message, prefix| message.with_name_after(prefix));
             self.server.write_all(&message.bytes).await?;
             let runs = matches!(message.kind, b'S' | b'Q');
             if runs && matches!(*self.under_way.lock().unwrap(), Some(Place::AfterSync)) {
@@ -160,7 +176,12 @@ impl Asking {
 }
 
 /// The direction from server to client. Ends the connection where the fault under way says so.
-async fn answer(mut server: Messages, mut client: OwnedWriteHalf, under_way: UnderWay) -> io::Result<()> {
+async fn answer(
+    mut server: Messages,
+    mut client: OwnedWriteHalf,
+    under_way: UnderWay,
+    keeps_names: bool,
+) -> io::Result<()> {
     while let Some(message) = server.next().await? {
         let place = under_way.lock().unwrap().clone();
         match (place, message.kind) {
@@ -172,9 +193,16 @@ async fn answer(mut server: Messages, mut client: OwnedWriteHalf, under_way: Und
             _ => {}
         }
         client.write_all(&message.bytes).await?;
+        // A pooler that loses its server loses the prepared statements of its clients: they begin anew.
+        if keeps_names && message.kind == b'E' && message.texts().any(|text| text == STATEMENT_MISSING) {
+            return Ok(());
+        }
     }
     Ok(())
 }
+
+/// As the field of an error tells its SQLSTATE.
+const STATEMENT_MISSING: &str = "C26000";
 
 /// One message, with its kind; 0 for the first ones of a client, which have none.
 struct Message {
@@ -183,6 +211,22 @@ struct Message {
 }
 
 impl Message {
+    /// The same, with this put before the name of the prepared statement that it speaks of.
+    fn with_name_after(self, prefix: &str) -> Self {
+        let end_of_text = |from: usize| self.bytes[from..].iter().position(|byte| *byte == 0).map(|end| from + end + 1);
+        let at = match (self.kind, self.bytes.get(5)) {
+            (b'P', _) => Some(5),
+            (b'B', _) => end_of_text(5),
+            (b'D' | b'C', Some(b'S')) => Some(6),
+            _ => None,
+        };
+        let Some(at) = at.filter(|at| self.bytes.get(*at).is_some_and(|first| *first != 0)) else { return self };
+        let mut bytes = [&self.bytes[..at], prefix.as_bytes(), &self.bytes[at..]].concat();
+        let length = bytes.len() as u32 - 1;
+        bytes[1..5].copy_from_slice(&length.to_be_bytes());
+        Self { bytes, ..self }
+    }
+
     /// The texts that it begins with.
     fn texts(&self) -> impl Iterator<Item = String> + '_ {
         let payload = self.bytes.get(5..).unwrap_or_default();

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::probe::{Probe, TABLE};
 
 /// In the statement that moves one pointer and commits by itself.
-const SWAP: &str = "set_config('synchronous_commit'";
+pub const SWAP: &str = "set_config('synchronous_commit'";
 /// In a transaction that moves several.
 const MOVES: &str = "UPDATE tabular";
 

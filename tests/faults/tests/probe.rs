@@ -89,11 +89,14 @@ impl Probe {
 
     /// The table, as soon as it can be loaded.
     pub async fn table(&self) -> Table {
+        Table::of(self.loaded().await["metadata"].take(), &self.writer.branch)
+    }
+
+    async fn loaded(&self) -> Value {
         until("the table loads", async || {
             let answer = self.writer.catalog.get(&self.writer.table).await.ok()?;
             assert!(answer.status == 200 || answer.status >= 500, "the table does not load: {}", answer.text);
-            let metadata = (answer.status == 200).then(|| answer.json()["metadata"].take())?;
-            Some(Table::of(metadata, &self.writer.branch))
+            (answer.status == 200).then(|| answer.json())
         })
         .await
     }
@@ -131,6 +134,9 @@ impl Probe {
         let path = format!("/coordination/v1/default{}/attempts/{snapshot_id}", self.writer.table);
         until("the outcome is certain", async || {
             let answer = self.writer.catalog.get(&path).await.ok()?;
+            if answer.status == 404 {
+                return Some("unknown".to_owned()); // TODO-API
+            }
             let outcome = answer.json()["outcome"].as_str().map(str::to_owned)?;
             (answer.status == 200 && outcome != "in-doubt").then_some(outcome)
         })
@@ -155,7 +161,7 @@ impl Probe {
     /// Every file that the table refers to is there, and nothing of the catalog's lies beside them that it must have
     /// deleted: only an attempt in doubt may leave something.
     pub async fn assert_clean(&self) {
-        let loaded = self.writer.catalog.load_result(&self.writer.table).await;
+        let loaded = self.loaded().await;
         let referenced = referenced(&loaded);
         for location in &referenced {
             assert!(std::fs::exists(local(location)).unwrap(), "{location} is missing");
