@@ -11,6 +11,8 @@ use crate::purge::store::PurgeStore;
 use crate::tabulars::TabularStore;
 use crate::warehouses::store::WarehouseStore;
 
+pub mod kept;
+
 /// The whole of a backend. Each feature takes only its own port, by upcasting.
 pub trait Store:
     WarehouseStore

@@ -25,6 +25,8 @@ const ATTEMPT_KEY: &str = "attempt_id";
 
 const UNIQUE_VIOLATION: &str = "23505";
 const LOCK_NOT_AVAILABLE: &str = "55P03";
+const SERIALIZATION_FAILURE: &str = "40001";
+const DEADLOCK_DETECTED: &str = "40P01";
 
 /// For what fails before anything was sent that could commit.
 pub(crate) fn aborted(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
@@ -55,7 +57,7 @@ pub(crate) fn committing(error: sqlx::Error) -> StoreError {
 fn says_aborted(code: &str, constraint: Option<&str>) -> bool {
     match code {
         UNIQUE_VIOLATION => constraint != Some(ATTEMPT_KEY),
-        "40001" | "40P01" | LOCK_NOT_AVAILABLE => true,
+        SERIALIZATION_FAILURE | DEADLOCK_DETECTED | LOCK_NOT_AVAILABLE => true,
         _ => code.starts_with("23"),
     }
 }
@@ -65,6 +67,13 @@ pub(crate) fn violated(error: &sqlx::Error) -> Option<&str> {
     let answer = database(error)?;
     let error_only = answer.severity() == PgSeverity::Error;
     answer.constraint().filter(|_| error_only && answer.code().starts_with("23"))
+}
+
+/// The transaction was aborted for the sake of another one. It may be tried again at once.
+pub(crate) fn collided(error: &sqlx::Error) -> bool {
+    database(error).is_some_and(|answer| {
+        answer.severity() == PgSeverity::Error && [SERIALIZATION_FAILURE, DEADLOCK_DETECTED].contains(&answer.code())
+    })
 }
 
 /// A row lock was not to be had within `lock_timeout`.

@@ -8,9 +8,12 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 use sqlx::{Connection, PgPool, Postgres};
 
 mod columns;
+mod commit_log;
 mod commits;
 mod error;
+mod events;
 mod idempotency;
+mod lineage;
 mod migrate;
 mod namespaces;
 mod purge;

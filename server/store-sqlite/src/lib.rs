@@ -12,9 +12,12 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{Connection, Sqlite, SqlitePool};
 
 mod columns;
+mod commit_log;
 mod commits;
 mod error;
+mod events;
 mod idempotency;
+mod lineage;
 mod namespaces;
 mod purge;
 mod tabulars;

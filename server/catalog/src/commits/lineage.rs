@@ -110,7 +110,7 @@ pub struct Walk {
     pub from: i64,
     /// It ends with this snapshot, which is still part of it.
     pub until: Option<i64>,
-    /// It ends before a snapshot with a lower sequence number than this.
+    /// It ends with the first snapshot that has a lower sequence number than this, which is still part of it.
     pub sequence_number_min: i64,
     /// In rows.
     pub limit: u32,

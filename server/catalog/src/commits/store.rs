@@ -60,6 +60,16 @@ pub enum PointerChange {
 }
 
 impl PointerChange {
+    /// The pointer that is changed; `None` for a new one.
+    pub fn from(&self) -> Option<&Pointer> {
+        match self {
+            PointerChange::Create { .. } => None,
+            PointerChange::Move { from, .. } | PointerChange::Rename { from, .. } | PointerChange::Drop { from } => {
+                Some(from)
+            }
+        }
+    }
+
     /// Does it take a name, a UUID or a place that another change may want too?
     pub fn takes(&self) -> bool {
         match self {
@@ -107,12 +117,7 @@ impl Swap {
 
     /// The pointers that must still be as they were read.
     pub fn expected(&self) -> impl Iterator<Item = &Pointer> {
-        self.changes.iter().filter_map(|change| match change {
-            PointerChange::Create { .. } => None,
-            PointerChange::Move { from, .. } | PointerChange::Rename { from, .. } | PointerChange::Drop { from } => {
-                Some(from)
-            }
-        })
+        self.changes.iter().filter_map(PointerChange::from)
     }
 }
 

@@ -19,7 +19,7 @@ const ASK_AGAIN_MAX: Duration = Duration::from_secs(30);
 const ASK_MAX: Duration = Duration::from_secs(10);
 
 /// How long after the deadline the answer to a swap is still waited for.
-const SETTLE_TIME: Duration = Duration::from_secs(5);
+pub(super) const SETTLE_TIME: Duration = Duration::from_secs(5);
 
 /// Moves pointers.
 #[derive(Clone)]

@@ -2,8 +2,8 @@
 
 use uuid::Uuid;
 
-use super::world::{Checked, World, create, create_as, drop_of, ident, landed, rename, replace, step, with_lineage};
-use crate::commits::store::{PointerChange, PointerRead, SwapOutcome};
+use super::world::{Checked, World, create, create_as, drop_of, ident, landed, rename, replace, step, with_lineage, with_news};
+use crate::commits::store::{News, PointerRead, SwapOutcome};
 use crate::store::Store;
 
 async fn read(world: &World<'_>, asked: &[i64]) -> Checked<Vec<i64>> {
@@ -127,13 +127,9 @@ pub async fn a_staged_snapshot_has_no_ref_and_a_first_one_no_parent(store: &dyn 
     let world = World::new(store).await?;
     let made = world.table("t").await?;
     for change in [step(&made), create("u")?] {
-        let mut change = with_lineage(change, &[]);
-        if let PointerChange::Move { lineage, .. } | PointerChange::Create { lineage, .. } = &mut change {
-            let mut bare = landed(1);
-            (bare.parent_id, bare.ref_name) = (None, None);
-            lineage.push(bare);
-        }
-        world.must(change).await?;
+        let mut bare = landed(1);
+        (bare.parent_id, bare.ref_name) = (None, None);
+        world.must(with_news(change, News { lineage: vec![bare], ..News::default() })).await?;
     }
     assert_eq!(read(&world, &[1]).await?, [1]);
     Ok(())

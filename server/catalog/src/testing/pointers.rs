@@ -95,10 +95,9 @@ pub async fn a_lost_move_writes_nothing(store: &dyn Store) -> Checked {
     for changes in [vec![step(&old)], vec![create("u")?, step(&old)]] {
         let changes = changes.into_iter().map(|change| with_lineage(change, &[5])).collect();
         let mut swap = world.swap(changes);
-        swap.receipt = Some(world.receipt(Answer::Empty));
+        swap.receipts = vec![world.receipt(Answer::Empty)];
         assert_eq!(store.swap(&swap).await?, SwapOutcome::Lost);
-        let receipt = swap.receipt.as_ref().ok_or("it was just set")?;
-        assert!(!world.is_kept(receipt).await?);
+        assert!(!world.is_kept(&swap.receipts[0]).await?);
         assert!(store.landed(world.warehouse, None, &[5]).await?.is_empty());
     }
     assert_eq!(world.find("u").await?, None);
@@ -193,13 +192,13 @@ pub async fn several_changes_are_made_together(store: &dyn Store) -> Checked {
         rename(&renamed, ident("renamed")?),
         drop_of(&dropped),
     ]);
-    swap.receipt = Some(world.receipt(Answer::Empty));
+    swap.receipts = vec![world.receipt(Answer::Empty)];
     assert_eq!(store.swap(&swap).await?, SwapOutcome::Applied);
     assert_eq!(world.pointer("moved").await?.version, 2);
     assert_eq!(world.pointer("renamed").await?.id, renamed.id);
     assert_ne!(world.pointer("dropped").await?.id, dropped.id);
     assert_eq!(world.pointer("new").await?.version, 1);
-    assert!(world.is_kept(swap.receipt.as_ref().ok_or("it was just set")?).await?);
+    assert!(world.is_kept(&swap.receipts[0]).await?);
     Ok(())
 }
 
@@ -228,10 +227,10 @@ pub async fn a_receipt_is_kept_with_the_change(store: &dyn Store) -> Checked {
     let made = world.table("t").await?;
     for change in [step(&made), create("u")?] {
         let mut swap = world.swap(vec![change]);
-        swap.receipt =
-            Some(world.receipt(Answer::Document { uuid: made.uuid, metadata_location: "file:///w/m.json".into() }));
+        let document = Answer::Document { uuid: made.uuid, metadata_location: "file:///w/m.json".into() };
+        swap.receipts = vec![world.receipt(document)];
         assert_eq!(store.swap(&swap).await?, SwapOutcome::Applied);
-        assert!(world.is_kept(swap.receipt.as_ref().ok_or("it was just set")?).await?);
+        assert!(world.is_kept(&swap.receipts[0]).await?);
     }
     Ok(())
 }
@@ -243,7 +242,7 @@ pub async fn a_key_that_is_taken_changes_nothing(store: &dyn Store) -> Checked {
     store.keep(&receipt).await?;
     for change in [step(&made), create("u")?, drop_of(&made), rename(&made, ident("u")?)] {
         let mut swap = world.swap(vec![change]);
-        swap.receipt = Some(receipt.clone());
+        swap.receipts = vec![receipt.clone()];
         assert_eq!(store.swap(&swap).await?, SwapOutcome::KeyTaken);
     }
     assert_eq!((world.pointer("t").await?, world.find("u").await?), (made, None));

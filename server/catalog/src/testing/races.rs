@@ -68,7 +68,7 @@ pub async fn of_racing_moves_with_one_key_one_wins(store: &dyn Store) -> Checked
     for n in 0..RACERS {
         let made = world.table(&format!("t{n}")).await?;
         let mut swap = world.swap(vec![step(&made)]);
-        swap.receipt = Some(receipt.clone());
+        swap.receipts = vec![receipt.clone()];
         swaps.push(swap);
     }
     let (winners, losers) = race(store, &swaps).await?;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
-use crate::commits::store::{Landed, PointerChange, Swap, SwapOutcome, Target};
+use crate::commits::lineage::Landed;
+use crate::commits::store::{News, PointerChange, Swap, SwapOutcome, Target};
 use crate::files::{Place, Storage};
 use crate::idempotency::{Answer, Receipt};
 use crate::ident::{
@@ -67,9 +68,11 @@ impl<'a> World<'a> {
             attempt: AttemptId(Uuid::now_v7()),
             warehouse: self.warehouse,
             changes,
-            receipt: None,
+            receipts: Vec::new(),
             purges: Vec::new(),
             adopts: false,
+            log: Vec::new(),
+            events: Vec::new(),
             at_ms: AT_MS,
         }
     }
@@ -159,23 +162,28 @@ pub fn create_as(name: &str, uuid: Uuid, location: &str) -> Checked<PointerChang
             location: location.to_owned(),
             metadata_location: format!("{location}/metadata/0.json"),
         },
-        lineage: Vec::new(),
+        news: News::default(),
     })
 }
 
 pub fn of_kind(change: PointerChange, wanted: TabularKind) -> PointerChange {
     match change {
-        PointerChange::Create { id, ident, target, lineage, .. } => {
-            PointerChange::Create { id, ident, kind: wanted, target, lineage }
+        PointerChange::Create { id, ident, target, news, .. } => {
+            PointerChange::Create { id, ident, kind: wanted, target, news }
         }
         other => other,
     }
 }
 
 /// The same change, bringing these snapshots.
-pub fn with_lineage(mut change: PointerChange, snapshots: &[i64]) -> PointerChange {
-    if let PointerChange::Create { lineage, .. } | PointerChange::Move { lineage, .. } = &mut change {
-        *lineage = snapshots.iter().copied().map(landed).collect();
+pub fn with_lineage(change: PointerChange, snapshots: &[i64]) -> PointerChange {
+    with_news(change, News { lineage: snapshots.iter().copied().map(landed).collect(), ..News::default() })
+}
+
+/// The same change, bringing this news.
+pub fn with_news(mut change: PointerChange, brought: News) -> PointerChange {
+    if let PointerChange::Create { news, .. } | PointerChange::Move { news, .. } = &mut change {
+        *news = brought;
     }
     change
 }
@@ -186,6 +194,11 @@ pub fn landed(snapshot_id: i64) -> Landed {
         parent_id: Some(snapshot_id.wrapping_sub(1)),
         sequence_number: 1,
         ref_name: Some("main".into()),
+        class: None,
+        writer: None,
+        is_first: false,
+        rebased: false,
+        at_ms: AT_MS,
     }
 }
 
@@ -196,7 +209,7 @@ pub fn step(from: &Pointer) -> PointerChange {
         location: from.location.clone(),
         metadata_location: format!("{}/metadata/{}-{}.json", from.location, from.version, Uuid::now_v7()),
     };
-    PointerChange::Move { from: from.clone(), target, lineage: Vec::new() }
+    PointerChange::Move { from: from.clone(), target, news: News::default() }
 }
 
 /// To another document: its UUID, its location.
@@ -208,7 +221,7 @@ pub fn replace(from: &Pointer, uuid: Uuid, location: &str) -> PointerChange {
             location: location.to_owned(),
             metadata_location: format!("{location}/metadata/1.json"),
         },
-        lineage: Vec::new(),
+        news: News::default(),
     }
 }
 

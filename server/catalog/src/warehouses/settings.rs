@@ -40,6 +40,7 @@ pub fn check(field: &str, settings: &BTreeMap<String, String>) -> Result<()> {
     if settings.len() > SETTINGS_MAX {
         return Err(Error::invalid(format!("{field} has more than {SETTINGS_MAX} settings")));
     }
+    crate::commits::settings::check(settings)?;
     settings.iter().try_for_each(|(key, value)| check_one(field, key, value))
 }
 

@@ -1,32 +1,12 @@
-//! What a swap writes beside its pointers.
+//! What a swap of several statements writes beside its pointers. [`super::one_move`] writes the same in one.
 
-use catalog::commits::store::{Landed, Swap};
+use catalog::commits::store::{News, Swap};
+use catalog::store::kept;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::columns::text;
-
 /// The constraint that lets a snapshot land once.
 pub(super) const LINEAGE_SNAPSHOT: &str = "lineage_snapshot";
-
-/// Lineage rows, column by column.
-pub(super) struct LineageColumns {
-    pub snapshot_ids: Vec<i64>,
-    pub parent_ids: Vec<Option<i64>>,
-    pub sequence_numbers: Vec<i64>,
-    pub ref_names: Vec<Option<String>>,
-}
-
-impl LineageColumns {
-    pub(super) fn of(lineage: &[Landed]) -> Self {
-        Self {
-            snapshot_ids: lineage.iter().map(|landed| landed.snapshot_id).collect(),
-            parent_ids: lineage.iter().map(|landed| landed.parent_id).collect(),
-            sequence_numbers: lineage.iter().map(|landed| landed.sequence_number).collect(),
-            ref_names: lineage.iter().map(|landed| landed.ref_name.as_deref().map(text)).collect(),
-        }
-    }
-}
 
 /// Writes what the table's lineage does not hold yet; returns how many snapshots that were.
 ///
@@ -35,30 +15,89 @@ pub(super) async fn insert_lineage(
     conn: &mut PgConnection,
     swap: &Swap,
     uuid: Uuid,
-    lineage: &[Landed],
+    news: &News,
 ) -> Result<u64, sqlx::Error> {
-    if lineage.is_empty() {
+    if news.lineage.is_empty() {
         return Ok(0);
     }
-    let landed = LineageColumns::of(lineage);
     let inserted = sqlx::query!(
-        "INSERT INTO lineage (warehouse_id, table_uuid, snapshot_id, parent_id, sequence_number, ref_name, at_ms)
-         SELECT $1, $2, new.snapshot_id, new.parent_id, new.sequence_number, new.ref_name, $3
-           FROM unnest($4::bigint[], $5::bigint[], $6::bigint[], $7::text[])
-                AS new (snapshot_id, parent_id, sequence_number, ref_name)
+        "INSERT INTO lineage (warehouse_id, table_uuid, snapshot_id, parent_id, sequence_number, ref_name, class,
+                              writer_kind, writer_id, writer_part, position, counts, epoch, is_first, rebased,
+                              position_hash, at_ms)
+         SELECT $1, $2, new.*
+           FROM json_to_recordset($3::text::json)
+                AS new (snapshot_id bigint, parent_id bigint, sequence_number bigint, ref_name text, class text,
+                        writer_kind text, writer_id text, writer_part text, position text, counts text, epoch bigint,
+                        is_first boolean, rebased boolean, position_hash bigint, at_ms bigint)
           ORDER BY new.snapshot_id
          ON CONFLICT (warehouse_id, table_uuid, snapshot_id) DO NOTHING",
         swap.warehouse.0,
         uuid,
-        swap.at_ms,
-        &landed.snapshot_ids,
-        &landed.parent_ids as &[Option<i64>],
-        &landed.sequence_numbers,
-        &landed.ref_names as &[Option<String>]
+        kept::array::<_, kept::Snapshot>(&news.lineage)
     )
     .execute(conn)
     .await?;
     Ok(inserted.rows_affected())
+}
+
+/// Remembers that the snapshots are on these refs too.
+pub(super) async fn insert_carried(
+    conn: &mut PgConnection,
+    swap: &Swap,
+    uuid: Uuid,
+    news: &News,
+) -> Result<(), sqlx::Error> {
+    if news.carried.is_empty() {
+        return Ok(());
+    }
+    sqlx::query!(
+        "INSERT INTO carried (warehouse_id, table_uuid, snapshot_id, ref_key)
+         SELECT $1, $2, new.*
+           FROM json_to_recordset($3::text::json) AS new (snapshot_id bigint, ref_key text)
+          ORDER BY new.snapshot_id, new.ref_key
+         ON CONFLICT DO NOTHING",
+        swap.warehouse.0,
+        uuid,
+        kept::array::<_, kept::Carried>(&news.carried)
+    )
+    .execute(conn)
+    .await
+    .map(|_| ())
+}
+
+/// Brings the ledger up to date; of a UUID that `comes`, what is known already stays.
+pub(super) async fn write_ledger(
+    conn: &mut PgConnection,
+    swap: &Swap,
+    uuid: Uuid,
+    news: &News,
+    comes: bool,
+) -> Result<(), sqlx::Error> {
+    if news.writers.is_empty() {
+        return Ok(());
+    }
+    sqlx::query!(
+        "INSERT INTO writer (warehouse_id, table_uuid, place, ref_name, writer_kind, writer_id, writer_part, position,
+                             snapshot_id, sequence_number, first_snapshot_id, epoch, retired, at_ms)
+         SELECT $1, $2, new.*
+           FROM json_to_recordset($3::text::json)
+                AS new (place text, ref_name text, writer_kind text, writer_id text, writer_part text, position text,
+                        snapshot_id bigint, sequence_number bigint, first_snapshot_id bigint, epoch bigint,
+                        retired boolean, at_ms bigint)
+         ON CONFLICT ON CONSTRAINT writer_once DO UPDATE
+            SET position = excluded.position, snapshot_id = excluded.snapshot_id,
+                sequence_number = excluded.sequence_number,
+                first_snapshot_id = coalesce(writer.first_snapshot_id, excluded.first_snapshot_id),
+                epoch = greatest(writer.epoch, excluded.epoch), retired = excluded.retired, at_ms = excluded.at_ms
+          WHERE NOT $4",
+        swap.warehouse.0,
+        uuid,
+        kept::ledger(&news.writers),
+        comes
+    )
+    .execute(conn)
+    .await
+    .map(|_| ())
 }
 
 /// Says that the swap is committed, should its transaction be. A resolver that came first is met here.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use catalog::commits::overlap::Overlap;
-use catalog::commits::store::{Landed, PointerChange, Swap, SwapOutcome, Target};
+use catalog::commits::store::{News, PointerChange, Swap, SwapOutcome, Target};
 use catalog::idempotency::store::Kept;
 use catalog::ident::{TableIdent, TabularId, WarehouseId};
 use catalog::store::StoreError;
@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use super::{owners, rows};
 use crate::columns::{parts, text};
-use crate::error::{aborted, before_commit, committing, violated};
-use crate::{BEGIN, idempotency, purge};
+use crate::error::{aborted, before_commit, collided, committing, violated};
+use crate::{BEGIN, commit_log, events, idempotency, purge};
 
 /// Why a transaction ends without its COMMIT.
 enum Stop {
@@ -27,7 +27,10 @@ enum Stop {
 
 impl From<sqlx::Error> for Stop {
     fn from(error: sqlx::Error) -> Self {
-        Stop::Failed(before_commit(error))
+        match collided(&error) {
+            true => Stop::Refused(SwapOutcome::Lost),
+            false => Stop::Failed(before_commit(error)),
+        }
     }
 }
 
@@ -43,6 +46,7 @@ pub(super) async fn run(conn: &mut PgConnection, swap: &Swap) -> Result<SwapOutc
         Ok(()) => {
             return match tx.commit().await {
                 Ok(()) => Ok(SwapOutcome::Applied),
+                Err(error) if collided(&error) => Ok(SwapOutcome::Lost),
                 Err(error) => Err(committing(error)),
             };
         }
@@ -76,31 +80,44 @@ async fn write(conn: &mut PgConnection, swap: &Swap) -> Result<(), Stop> {
         match change {
             PointerChange::Drop { from } => delete(conn, from).await?,
             PointerChange::Rename { from, to } => rename(conn, swap, from, to).await?,
-            PointerChange::Move { from, target, lineage } => {
+            PointerChange::Move { from, target, news } => {
                 update(conn, from, target).await?;
-                land(conn, swap, target.uuid, lineage, target.uuid == from.uuid).await?;
+                remember(conn, swap, target.uuid, news, target.uuid != from.uuid).await?;
             }
-            PointerChange::Create { id, ident, kind, target, lineage } => {
+            PointerChange::Create { id, ident, kind, target, news } => {
                 insert(conn, swap, (*id, *kind), ident, target).await?;
-                land(conn, swap, target.uuid, lineage, false).await?;
+                remember(conn, swap, target.uuid, news, true).await?;
             }
         }
     }
     check_places(conn, swap).await?;
     rows::insert_attempt(conn, swap).await?;
-    if let Some(receipt) = &swap.receipt
-        && idempotency::insert(conn, receipt).await? == Kept::KeyTaken
-    {
-        return Err(Stop::Refused(SwapOutcome::KeyTaken));
-    }
+    keep(conn, swap).await?;
+    commit_log::insert(conn, &swap.log).await?;
+    events::insert(conn, &swap.events).await?;
     purge::insert(conn, &swap.purges).await?;
     Ok(())
 }
 
+/// Keeps the receipts in the order of their keys, so that no two swaps wait for each other's.
+async fn keep(conn: &mut PgConnection, swap: &Swap) -> Result<(), Stop> {
+    let mut receipts: Vec<_> = swap.receipts.iter().collect();
+    receipts.sort_by_key(|receipt| receipt.key);
+    for receipt in receipts {
+        if idempotency::insert(conn, receipt).await? == Kept::KeyTaken {
+            return Err(Stop::Refused(SwapOutcome::KeyTaken));
+        }
+    }
+    Ok(())
+}
+
 /// Takes all locks in one global order, so that no two swaps wait for each other: first the warehouse's row, if a name, a
-/// UUID or a place is to be taken (it serialises those who take one), then the pointers in the order of their ids.
+/// UUID or a place is to be taken or left, then the pointers in the order of their ids.
+///
+/// The warehouse's row serialises those who take one, and the order of events: whoever takes what another one leaves has a
+/// transaction that is younger than the other's, for only the lock begins it.
 async fn lock(conn: &mut PgConnection, swap: &Swap) -> Result<(), Stop> {
-    if swap.changes.iter().any(PointerChange::takes) {
+    if swap.changes.iter().any(|change| change.takes() || matches!(change, PointerChange::Drop { .. })) {
         sqlx::query!("SELECT id FROM warehouse WHERE id = $1 FOR NO KEY UPDATE", swap.warehouse.0)
             .fetch_one(&mut *conn)
             .await?;
@@ -196,13 +213,16 @@ async fn insert(
     one_row(inserted.rows_affected(), SwapOutcome::NamespaceMissing { ident: ident.clone() })
 }
 
-/// Writes the lineage; with `all_new`, a snapshot that is known stops the swap.
-async fn land(conn: &mut PgConnection, swap: &Swap, uuid: Uuid, lineage: &[Landed], all_new: bool) -> Result<(), Stop> {
-    let new = rows::insert_lineage(conn, swap, uuid, lineage).await?;
-    match all_new && new < lineage.len() as u64 {
-        true => Err(Stop::Refused(SwapOutcome::SnapshotKnown)),
-        false => Ok(()),
+/// Writes what is new of a table. Where its UUID `comes` with the change, it may have been known before, and what is
+/// known stays; else a snapshot that is known stops the swap.
+async fn remember(conn: &mut PgConnection, swap: &Swap, uuid: Uuid, news: &News, comes: bool) -> Result<(), Stop> {
+    let new = rows::insert_lineage(conn, swap, uuid, news).await?;
+    if !comes && new < news.lineage.len() as u64 {
+        return Err(Stop::Refused(SwapOutcome::SnapshotKnown));
     }
+    rows::insert_carried(conn, swap, uuid, news).await?;
+    rows::write_ledger(conn, swap, uuid, news, comes).await?;
+    Ok(())
 }
 
 /// No table that is new or has moved may overlap with another, be it of this swap or not: asked when all are written.

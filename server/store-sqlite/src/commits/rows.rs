@@ -1,11 +1,10 @@
 //! What a swap writes beside its pointers.
 
-use catalog::commits::store::{Landed, Swap};
-use catalog::store::StoreError;
+use catalog::commits::store::{News, Swap};
+use catalog::store::{StoreError, kept};
 use sqlx::SqliteConnection;
 use uuid::Uuid;
 
-use crate::columns::json;
 use crate::error::{in_doubt, in_transaction};
 
 /// Writes what the table's lineage does not hold yet; returns how many snapshots that were.
@@ -13,31 +12,96 @@ pub(super) async fn insert_lineage(
     conn: &mut SqliteConnection,
     swap: &Swap,
     uuid: Uuid,
-    lineage: &[Landed],
+    news: &News,
 ) -> Result<u64, StoreError> {
-    if lineage.is_empty() {
+    if news.lineage.is_empty() {
         return Ok(0);
     }
-    let row = |landed: &Landed| {
-        let ref_name = landed.ref_name.clone();
-        (landed.snapshot_id, landed.parent_id, landed.sequence_number, ref_name)
-    };
-    let rows = json(&lineage.iter().map(row).collect::<Vec<_>>());
+    let rows = kept::array::<_, kept::Snapshot>(&news.lineage);
     let inserted = sqlx::query!(
-        "INSERT INTO lineage (warehouse_id, table_uuid, snapshot_id, parent_id, sequence_number, ref_name, at_ms)
-         SELECT $1, $2, value ->> 0, value ->> 1, value ->> 2, value ->> 3, $3
-           FROM json_each($4)
+        "INSERT INTO lineage (warehouse_id, table_uuid, snapshot_id, parent_id, sequence_number, ref_name, class,
+                              writer_kind, writer_id, writer_part, position, counts, epoch, is_first, rebased,
+                              position_hash, at_ms)
+         SELECT $1, $2, value ->> 'snapshot_id', value ->> 'parent_id', value ->> 'sequence_number',
+                value ->> 'ref_name', value ->> 'class', value ->> 'writer_kind', value ->> 'writer_id',
+                value ->> 'writer_part', value ->> 'position', value ->> 'counts', value ->> 'epoch',
+                value ->> 'is_first', value ->> 'rebased', value ->> 'position_hash', value ->> 'at_ms'
+           FROM json_each($3)
           WHERE true
          ON CONFLICT (warehouse_id, table_uuid, snapshot_id) DO NOTHING",
         swap.warehouse.0,
         uuid,
-        swap.at_ms,
         rows
     )
     .execute(conn)
     .await
     .map_err(in_transaction)?;
     Ok(inserted.rows_affected())
+}
+
+/// Remembers that the snapshots are on these refs too.
+pub(super) async fn insert_carried(
+    conn: &mut SqliteConnection,
+    swap: &Swap,
+    uuid: Uuid,
+    news: &News,
+) -> Result<(), StoreError> {
+    if news.carried.is_empty() {
+        return Ok(());
+    }
+    let rows = kept::array::<_, kept::Carried>(&news.carried);
+    sqlx::query!(
+        "INSERT INTO carried (warehouse_id, table_uuid, snapshot_id, ref_key)
+         SELECT $1, $2, value ->> 'snapshot_id', value ->> 'ref_key'
+           FROM json_each($3)
+          WHERE true
+         ON CONFLICT DO NOTHING",
+        swap.warehouse.0,
+        uuid,
+        rows
+    )
+    .execute(conn)
+    .await
+    .map_err(in_transaction)?;
+    Ok(())
+}
+
+/// Brings the ledger up to date; of a UUID that `comes`, what is known already stays.
+pub(super) async fn write_ledger(
+    conn: &mut SqliteConnection,
+    swap: &Swap,
+    uuid: Uuid,
+    news: &News,
+    comes: bool,
+) -> Result<(), StoreError> {
+    if news.writers.is_empty() {
+        return Ok(());
+    }
+    let rows = kept::ledger(&news.writers);
+    sqlx::query!(
+        "INSERT INTO writer (warehouse_id, table_uuid, place, ref_name, writer_kind, writer_id, writer_part, position,
+                             snapshot_id, sequence_number, first_snapshot_id, epoch, retired, at_ms)
+         SELECT $1, $2, value ->> 'place', value ->> 'ref_name', value ->> 'writer_kind', value ->> 'writer_id',
+                value ->> 'writer_part', value ->> 'position', value ->> 'snapshot_id', value ->> 'sequence_number',
+                value ->> 'first_snapshot_id', value ->> 'epoch', value ->> 'retired', value ->> 'at_ms'
+           FROM json_each($3)
+          WHERE true
+         ON CONFLICT (warehouse_id, table_uuid, place) DO UPDATE
+            SET position = excluded.position, snapshot_id = excluded.snapshot_id,
+                sequence_number = excluded.sequence_number,
+                first_snapshot_id = coalesce(first_snapshot_id, excluded.first_snapshot_id),
+                epoch = coalesce(max(epoch, excluded.epoch), epoch, excluded.epoch), retired = excluded.retired,
+                at_ms = excluded.at_ms
+          WHERE NOT $4",
+        swap.warehouse.0,
+        uuid,
+        rows,
+        comes
+    )
+    .execute(conn)
+    .await
+    .map_err(in_transaction)?;
+    Ok(())
 }
 
 /// Says that the swap is committed, should its transaction be. Where a resolver came first, its word holds.

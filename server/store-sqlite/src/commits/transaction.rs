@@ -1,7 +1,7 @@
 //! A swap as one transaction: the only one that writes, so that what is checked in it stays true until its COMMIT.
 
 use catalog::commits::overlap::Overlap;
-use catalog::commits::store::{Landed, PointerChange, Swap, SwapOutcome, Target};
+use catalog::commits::store::{News, PointerChange, Swap, SwapOutcome, Target};
 use catalog::idempotency::store::Kept;
 use catalog::ident::{TableIdent, TabularId};
 use catalog::store::StoreError;
@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{owners, rows};
 use crate::columns;
 use crate::error::{beginning, in_doubt, in_transaction};
-use crate::{BEGIN, idempotency, namespaces, purge};
+use crate::{BEGIN, commit_log, events, idempotency, namespaces, purge};
 
 /// Why a transaction ends without its COMMIT.
 enum Stop {
@@ -55,26 +55,28 @@ async fn write(conn: &mut SqliteConnection, swap: &Swap) -> Result<(), Stop> {
         match change {
             PointerChange::Drop { from } => delete(conn, from).await?,
             PointerChange::Rename { from, to } => rename(conn, swap, from, to).await?,
-            PointerChange::Move { from, target, lineage } => {
+            PointerChange::Move { from, target, news } => {
                 check_uuid(conn, swap, from.kind, target, from.id).await?;
                 update(conn, from, target).await?;
-                land(conn, swap, target.uuid, lineage, target.uuid == from.uuid).await?;
+                remember(conn, swap, target.uuid, news, target.uuid != from.uuid).await?;
             }
-            PointerChange::Create { id, ident, kind, target, lineage } => {
+            PointerChange::Create { id, ident, kind, target, news } => {
                 let namespace_id = free_name(conn, swap, ident, *id).await?;
                 check_uuid(conn, swap, *kind, target, *id).await?;
                 insert(conn, swap, (*id, *kind), (namespace_id, &ident.name), target).await?;
-                land(conn, swap, target.uuid, lineage, false).await?;
+                remember(conn, swap, target.uuid, news, true).await?;
             }
         }
     }
     check_places(conn, swap).await?;
     rows::insert_attempt(conn, swap).await?;
-    if let Some(receipt) = &swap.receipt
-        && idempotency::insert(conn, receipt).await? == Kept::KeyTaken
-    {
-        return Err(Stop::Refused(SwapOutcome::KeyTaken));
+    for receipt in &swap.receipts {
+        if idempotency::insert(conn, receipt).await? == Kept::KeyTaken {
+            return Err(Stop::Refused(SwapOutcome::KeyTaken));
+        }
     }
+    commit_log::insert(conn, &swap.log).await?;
+    events::insert(conn, &swap.events).await?;
     purge::insert(conn, &swap.purges).await?;
     Ok(())
 }
@@ -189,19 +191,16 @@ async fn insert(
     Ok(())
 }
 
-/// Writes the lineage; with `all_new`, a snapshot that is known stops the swap.
-async fn land(
-    conn: &mut SqliteConnection,
-    swap: &Swap,
-    uuid: Uuid,
-    lineage: &[Landed],
-    all_new: bool,
-) -> Result<(), Stop> {
-    let new = rows::insert_lineage(conn, swap, uuid, lineage).await?;
-    match all_new && new < lineage.len() as u64 {
-        true => Err(Stop::Refused(SwapOutcome::SnapshotKnown)),
-        false => Ok(()),
+/// Writes what is new of a table. Where its UUID `comes` with the change, it may have been known before, and what is
+/// known stays; else a snapshot that is known stops the swap.
+async fn remember(conn: &mut SqliteConnection, swap: &Swap, uuid: Uuid, news: &News, comes: bool) -> Result<(), Stop> {
+    let new = rows::insert_lineage(conn, swap, uuid, news).await?;
+    if !comes && new < news.lineage.len() as u64 {
+        return Err(Stop::Refused(SwapOutcome::SnapshotKnown));
     }
+    rows::insert_carried(conn, swap, uuid, news).await?;
+    rows::write_ledger(conn, swap, uuid, news, comes).await?;
+    Ok(())
 }
 
 /// No table that is new or has moved may overlap with another, be it of this swap or not: asked when all are written.

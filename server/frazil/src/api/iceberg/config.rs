@@ -31,7 +31,7 @@ pub async fn get_config(State(api): State<Api>, Query(query): Query<ConfigQuery>
         Some(name) => api.catalog.warehouses.get(name).await?,
     };
     let mut defaults = warehouse.client_defaults();
-    defaults.extend(commits::config_defaults(api.commit_deadline_ms()));
+    defaults.extend(api.catalog.commits.config_defaults(&warehouse, api.commit_deadline_ms()));
     Ok(Json(CatalogConfig {
         defaults,
         overrides: overrides(&api, &warehouse),

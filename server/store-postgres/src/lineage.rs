@@ -1,0 +1,207 @@
+//! Landed snapshots in table `lineage`, and the ledger in table `writer`.
+
+use async_trait::async_trait;
+use catalog::commits::identity::{Position, Writer};
+use catalog::commits::lineage::{Asked, Class, Landed, LedgerRead, LineageStore, Walk, WriterCursor, WriterRow};
+use catalog::ident::WarehouseId;
+use catalog::store::{StoreError, kept};
+use uuid::Uuid;
+
+use crate::columns::{from_json, json};
+use crate::error::{aborted, committing};
+use crate::{PostgresStore, give_back};
+
+#[async_trait]
+impl LineageStore for PostgresStore {
+    async fn ledger(&self, warehouse: WarehouseId, table: Uuid, asked: &[Asked]) -> Result<LedgerRead, StoreError> {
+        let found = sqlx::query!(
+            r#"WITH wanted AS MATERIALIZED (
+                   SELECT DISTINCT * FROM json_to_recordset($3::text::json)
+                       AS wanted (place text, ref_name text, ref_key text, writer_kind text, writer_id text,
+                                  writer_part text, position text, position_hash bigint)
+               ), same AS (
+                   SELECT wanted.ref_name AS asked_ref, l.*
+                     FROM wanted JOIN lineage l
+                       ON l.warehouse_id = $1 AND l.table_uuid = $2 AND l.position_hash = wanted.position_hash
+                    WHERE l.position = wanted.position AND l.writer_kind = wanted.writer_kind
+                      AND l.writer_id = wanted.writer_id AND l.writer_part = wanted.writer_part
+                      AND (l.ref_name = wanted.ref_name
+                           OR EXISTS (SELECT FROM carried c
+                                       WHERE c.warehouse_id = $1 AND c.table_uuid = $2
+                                         AND c.snapshot_id = l.snapshot_id AND c.ref_key = wanted.ref_key))
+               )
+               SELECT coalesce((SELECT json_agg(w) FROM writer w
+                                 WHERE w.warehouse_id = $1 AND w.table_uuid = $2
+                                   AND w.place IN (SELECT place FROM wanted)), '[]')::text AS "rows!",
+                      coalesce((SELECT json_agg(same) FROM same), '[]')::text AS "same!""#,
+            warehouse.0,
+            table,
+            kept::array::<_, kept::Wanted>(asked)
+        )
+        .fetch_one(&self.pool)
+        .await
+        .map_err(aborted)?;
+        let rows: Vec<kept::Writer> = from_json(&found.rows)?;
+        let same: Vec<kept::Same> = from_json(&found.same)?;
+        Ok(LedgerRead {
+            rows: rows.into_iter().map(WriterRow::try_from).collect::<Result<_, _>>()?,
+            same: same.into_iter().map(TryFrom::try_from).collect::<Result<_, _>>()?,
+        })
+    }
+
+    async fn walk(&self, warehouse: WarehouseId, table: Uuid, walk: Walk) -> Result<Vec<Landed>, StoreError> {
+        let rows = sqlx::query_as!(
+            kept::Snapshot,
+            r#"WITH RECURSIVE walk AS (
+                   SELECT l.*, 1::bigint AS step FROM lineage l
+                    WHERE l.warehouse_id = $1 AND l.table_uuid = $2 AND l.snapshot_id = $3
+                      AND l.sequence_number >= $5 AND $6::bigint > 0
+                   UNION ALL
+                   SELECT l.*, walk.step + 1 FROM walk JOIN lineage l
+                       ON l.warehouse_id = $1 AND l.table_uuid = $2 AND l.snapshot_id = walk.parent_id
+                    WHERE walk.snapshot_id IS DISTINCT FROM $4 AND l.sequence_number >= $5 AND walk.step < $6
+               )
+               SELECT snapshot_id AS "snapshot_id!", parent_id, sequence_number AS "sequence_number!", ref_name, class,
+                      writer_kind, writer_id, writer_part, position, counts, epoch, is_first AS "is_first!",
+                      rebased AS "rebased!", position_hash, at_ms AS "at_ms!"
+                 FROM walk ORDER BY step"#,
+            warehouse.0,
+            table,
+            walk.from,
+            walk.until,
+            walk.sequence_number_min,
+            i64::from(walk.limit)
+        )
+        .fetch_all(&self.pool)
+        .await
+        .map_err(aborted)?;
+        rows.into_iter().map(Landed::try_from).collect()
+    }
+
+    async fn classify(&self, warehouse: WarehouseId, table: Uuid, classes: &[(i64, Class)]) -> Result<(), StoreError> {
+        let (snapshot_ids, classes): (Vec<i64>, Vec<String>) =
+            classes.iter().map(|(snapshot_id, class)| (*snapshot_id, class.as_str().to_owned())).unzip();
+        let mut conn = self.acquire().await?;
+        // What another process is just classifying is passed over: it finds the same.
+        let classified = sqlx::query!(
+            "WITH unclassified AS (
+                 SELECT snapshot_id FROM lineage
+                  WHERE warehouse_id = $1 AND table_uuid = $2 AND snapshot_id = ANY($3) AND class IS NULL
+                    FOR UPDATE SKIP LOCKED
+             )
+             UPDATE lineage l SET class = new.class
+               FROM unclassified JOIN unnest($3::bigint[], $4::text[]) AS new (snapshot_id, class) USING (snapshot_id)
+              WHERE l.warehouse_id = $1 AND l.table_uuid = $2 AND l.snapshot_id = new.snapshot_id",
+            warehouse.0,
+            table,
+            &snapshot_ids,
+            &classes
+        )
+        .execute(&mut *conn)
+        .await
+        .map_err(committing);
+        give_back(conn, classified).map(|_| ())
+    }
+
+    async fn writers(
+        &self,
+        warehouse: WarehouseId,
+        table: Uuid,
+        after: Option<&WriterCursor>,
+        limit: u32,
+    ) -> Result<Vec<WriterRow>, StoreError> {
+        // No place is empty, so all come after ''.
+        let rows = sqlx::query_as!(
+            kept::Writer,
+            "SELECT place, ref_name, writer_kind, writer_id, writer_part, position, snapshot_id, sequence_number,
+                    first_snapshot_id, epoch, retired, at_ms
+               FROM writer
+              WHERE warehouse_id = $1 AND table_uuid = $2 AND place > $3
+              ORDER BY place LIMIT $4",
+            warehouse.0,
+            table,
+            after.map(kept::place).unwrap_or_default(),
+            i64::from(limit)
+        )
+        .fetch_all(&self.pool)
+        .await
+        .map_err(aborted)?;
+        rows.into_iter().map(WriterRow::try_from).collect()
+    }
+
+    async fn writer(&self, warehouse: WarehouseId, table: Uuid, id: &str) -> Result<Vec<WriterRow>, StoreError> {
+        let rows = sqlx::query_as!(
+            kept::Writer,
+            "SELECT place, ref_name, writer_kind, writer_id, writer_part, position, snapshot_id, sequence_number,
+                    first_snapshot_id, epoch, retired, at_ms
+               FROM writer
+              WHERE warehouse_id = $1 AND table_uuid = $2 AND writer_id = $3
+              ORDER BY place",
+            warehouse.0,
+            table,
+            kept::escaped(id)
+        )
+        .fetch_all(&self.pool)
+        .await
+        .map_err(aborted)?;
+        rows.into_iter().map(WriterRow::try_from).collect()
+    }
+
+    async fn at_position(
+        &self,
+        warehouse: WarehouseId,
+        table: Uuid,
+        writer: &Writer,
+        position: &Position,
+        limit: u32,
+    ) -> Result<Vec<Landed>, StoreError> {
+        let rows = sqlx::query_as!(
+            kept::Snapshot,
+            "SELECT snapshot_id, parent_id, sequence_number, ref_name, class, writer_kind, writer_id, writer_part,
+                    position, counts, epoch, is_first, rebased, position_hash, at_ms
+               FROM lineage
+              WHERE warehouse_id = $1 AND table_uuid = $2 AND position_hash = $3
+                AND writer_kind = $4 AND writer_id = $5 AND writer_part = $6 AND position = $7
+              ORDER BY sequence_number DESC, at_ms DESC LIMIT $8",
+            warehouse.0,
+            table,
+            kept::position_hash(writer, position),
+            writer.kind.as_str(),
+            kept::escaped(&writer.id),
+            kept::escaped(&writer.part),
+            json(position),
+            i64::from(limit)
+        )
+        .fetch_all(&self.pool)
+        .await
+        .map_err(aborted)?;
+        rows.into_iter().map(Landed::try_from).collect()
+    }
+
+    async fn forget_lineage(&self, before_ms: i64, limit: u32) -> Result<u64, StoreError> {
+        let mut conn = self.acquire().await?;
+        // Replicas that forget at the same time take different rows.
+        let gone = sqlx::query_scalar!(
+            r#"WITH old AS (
+                   SELECT warehouse_id, table_uuid, snapshot_id FROM lineage
+                    WHERE at_ms < $1 ORDER BY at_ms LIMIT $2 FOR UPDATE SKIP LOCKED
+               ), uncarried AS (
+                   DELETE FROM carried USING old
+                    WHERE carried.warehouse_id = old.warehouse_id AND carried.table_uuid = old.table_uuid
+                      AND carried.snapshot_id = old.snapshot_id
+               ), gone AS (
+                   DELETE FROM lineage USING old
+                    WHERE lineage.warehouse_id = old.warehouse_id AND lineage.table_uuid = old.table_uuid
+                      AND lineage.snapshot_id = old.snapshot_id
+                   RETURNING lineage.snapshot_id
+               )
+               SELECT count(*) AS "gone!" FROM gone"#,
+            before_ms,
+            i64::from(limit)
+        )
+        .fetch_one(&mut *conn)
+        .await
+        .map_err(committing);
+        give_back(conn, gone).map(i64::unsigned_abs)
+    }
+}

@@ -1,0 +1,249 @@
+//! Landed snapshots in table `lineage`, and the ledger in table `writer`.
+
+use async_trait::async_trait;
+use catalog::commits::identity::{Position, Writer};
+use catalog::commits::lineage::{Asked, Class, Landed, LedgerRead, LineageStore, Walk, WriterCursor, WriterRow};
+use catalog::ident::WarehouseId;
+use catalog::store::{StoreError, kept};
+use sqlx::{Connection, SqliteConnection};
+use uuid::Uuid;
+
+use crate::columns::json;
+use crate::error::{aborted, beginning, in_doubt, in_transaction};
+use crate::{BEGIN, SqliteStore, give_back};
+
+#[async_trait]
+impl LineageStore for SqliteStore {
+    async fn ledger(&self, warehouse: WarehouseId, table: Uuid, asked: &[Asked]) -> Result<LedgerRead, StoreError> {
+        // One state of the database for all of the reading.
+        let mut tx = self.readers.begin().await.map_err(aborted)?;
+        let mut wanted: Vec<kept::Wanted> = asked.iter().map(kept::Wanted::from).collect();
+        wanted.sort();
+        wanted.dedup();
+        let mut read = LedgerRead::default();
+        for wanted in &wanted {
+            for snapshot in same(&mut tx, (warehouse, table), wanted).await.map_err(aborted)? {
+                read.same.push((kept::unescaped(&wanted.ref_name), snapshot.try_into()?));
+            }
+        }
+        wanted.dedup_by(|one, other| one.place == other.place);
+        for wanted in &wanted {
+            if let Some(row) = row(&mut tx, (warehouse, table), &wanted.place).await.map_err(aborted)? {
+                read.rows.push(row.try_into()?);
+            }
+        }
+        tx.rollback().await.map_err(aborted)?;
+        Ok(read)
+    }
+
+    async fn walk(&self, warehouse: WarehouseId, table: Uuid, walk: Walk) -> Result<Vec<Landed>, StoreError> {
+        let rows = sqlx::query_as!(
+            kept::Snapshot,
+            r#"WITH RECURSIVE walk AS (
+                   SELECT l.*, 1 AS step FROM lineage l
+                    WHERE l.warehouse_id = $1 AND l.table_uuid = $2 AND l.snapshot_id = $3
+                      AND l.sequence_number >= $5 AND $6 > 0
+                   UNION ALL
+                   SELECT l.*, walk.step + 1 FROM walk JOIN lineage l
+                       ON l.warehouse_id = $1 AND l.table_uuid = $2 AND l.snapshot_id = walk.parent_id
+                    WHERE walk.snapshot_id IS NOT $4 AND l.sequence_number >= $5 AND walk.step < $6
+               )
+               SELECT snapshot_id AS "snapshot_id!", parent_id, sequence_number AS "sequence_number!", ref_name, class,
+                      writer_kind, writer_id, writer_part, position, counts, epoch, is_first AS "is_first!: bool",
+                      rebased AS "rebased!: bool", position_hash, at_ms AS "at_ms!"
+                 FROM walk ORDER BY step"#,
+            warehouse.0,
+            table,
+            walk.from,
+            walk.until,
+            walk.sequence_number_min,
+            walk.limit
+        )
+        .fetch_all(&self.readers)
+        .await
+        .map_err(aborted)?;
+        rows.into_iter().map(Landed::try_from).collect()
+    }
+
+    async fn classify(&self, warehouse: WarehouseId, table: Uuid, classes: &[(i64, Class)]) -> Result<(), StoreError> {
+        let classes: Vec<_> = classes.iter().map(|(snapshot_id, class)| (snapshot_id, class.as_str())).collect();
+        let classes = json(&classes);
+        let mut conn = self.writer().await?;
+        let classified = sqlx::query!(
+            "UPDATE lineage SET class = new.value ->> 1
+               FROM json_each($3) AS new
+              WHERE warehouse_id = $1 AND table_uuid = $2 AND snapshot_id = new.value ->> 0 AND class IS NULL",
+            warehouse.0,
+            table,
+            classes
+        )
+        .execute(&mut *conn)
+        .await
+        .map_err(in_transaction);
+        give_back(conn, classified).map(|_| ())
+    }
+
+    async fn writers(
+        &self,
+        warehouse: WarehouseId,
+        table: Uuid,
+        after: Option<&WriterCursor>,
+        limit: u32,
+    ) -> Result<Vec<WriterRow>, StoreError> {
+        // No place is empty, so all come after ''.
+        let after = after.map(kept::place).unwrap_or_default();
+        let rows = sqlx::query_as!(
+            kept::Writer,
+            r#"SELECT place, ref_name, writer_kind, writer_id, writer_part, position, snapshot_id, sequence_number,
+                      first_snapshot_id, epoch, retired AS "retired: bool", at_ms
+                 FROM writer
+                WHERE warehouse_id = $1 AND table_uuid = $2 AND place > $3
+                ORDER BY place LIMIT $4"#,
+            warehouse.0,
+            table,
+            after,
+            limit
+        )
+        .fetch_all(&self.readers)
+        .await
+        .map_err(aborted)?;
+        rows.into_iter().map(WriterRow::try_from).collect()
+    }
+
+    async fn writer(&self, warehouse: WarehouseId, table: Uuid, id: &str) -> Result<Vec<WriterRow>, StoreError> {
+        let id = kept::escaped(id);
+        let rows = sqlx::query_as!(
+            kept::Writer,
+            r#"SELECT place, ref_name, writer_kind, writer_id, writer_part, position, snapshot_id, sequence_number,
+                      first_snapshot_id, epoch, retired AS "retired: bool", at_ms
+                 FROM writer
+                WHERE warehouse_id = $1 AND table_uuid = $2 AND writer_id = $3
+                ORDER BY place"#,
+            warehouse.0,
+            table,
+            id
+        )
+        .fetch_all(&self.readers)
+        .await
+        .map_err(aborted)?;
+        rows.into_iter().map(WriterRow::try_from).collect()
+    }
+
+    async fn at_position(
+        &self,
+        warehouse: WarehouseId,
+        table: Uuid,
+        writer: &Writer,
+        position: &Position,
+        limit: u32,
+    ) -> Result<Vec<Landed>, StoreError> {
+        let hash = kept::position_hash(writer, position);
+        let (kind, id, part) = (writer.kind.as_str(), kept::escaped(&writer.id), kept::escaped(&writer.part));
+        let position = json(position);
+        let rows = sqlx::query_as!(
+            kept::Snapshot,
+            r#"SELECT snapshot_id, parent_id, sequence_number, ref_name, class, writer_kind, writer_id, writer_part,
+                      position, counts, epoch, is_first AS "is_first: bool", rebased AS "rebased: bool", position_hash,
+                      at_ms
+                 FROM lineage
+                WHERE warehouse_id = $1 AND table_uuid = $2 AND position_hash = $3
+                  AND writer_kind = $4 AND writer_id = $5 AND writer_part = $6 AND position = $7
+                ORDER BY sequence_number DESC, at_ms DESC LIMIT $8"#,
+            warehouse.0,
+            table,
+            hash,
+            kind,
+            id,
+            part,
+            position,
+            limit
+        )
+        .fetch_all(&self.readers)
+        .await
+        .map_err(aborted)?;
+        rows.into_iter().map(Landed::try_from).collect()
+    }
+
+    async fn forget_lineage(&self, before_ms: i64, limit: u32) -> Result<u64, StoreError> {
+        let mut conn = self.writer().await?;
+        let gone = forget(&mut conn, before_ms, limit).await;
+        give_back(conn, gone)
+    }
+}
+
+/// The snapshots of the wanted writer at the wanted position that are on the wanted ref.
+async fn same(
+    conn: &mut SqliteConnection,
+    (warehouse, table): (WarehouseId, Uuid),
+    wanted: &kept::Wanted,
+) -> Result<Vec<kept::Snapshot>, sqlx::Error> {
+    sqlx::query_as!(
+        kept::Snapshot,
+        r#"SELECT snapshot_id, parent_id, sequence_number, ref_name, class, writer_kind, writer_id, writer_part,
+                      position, counts, epoch, is_first AS "is_first: bool", rebased AS "rebased: bool", position_hash,
+                      at_ms
+             FROM lineage l
+            WHERE warehouse_id = $1 AND table_uuid = $2 AND position_hash = $3
+              AND writer_kind = $4 AND writer_id = $5 AND writer_part = $6 AND position = $7
+              AND (ref_name = $8
+                   OR EXISTS (SELECT 1 FROM carried c
+                               WHERE c.warehouse_id = $1 AND c.table_uuid = $2
+                                 AND c.snapshot_id = l.snapshot_id AND c.ref_key = $9))"#,
+        warehouse.0,
+        table,
+        wanted.position_hash,
+        wanted.writer_kind,
+        wanted.writer_id,
+        wanted.writer_part,
+        wanted.position,
+        wanted.ref_name,
+        wanted.ref_key
+    )
+    .fetch_all(conn)
+    .await
+}
+
+async fn row(
+    conn: &mut SqliteConnection,
+    (warehouse, table): (WarehouseId, Uuid),
+    place: &str,
+) -> Result<Option<kept::Writer>, sqlx::Error> {
+    sqlx::query_as!(
+        kept::Writer,
+        r#"SELECT place, ref_name, writer_kind, writer_id, writer_part, position, snapshot_id, sequence_number,
+                      first_snapshot_id, epoch, retired AS "retired: bool", at_ms
+             FROM writer WHERE warehouse_id = $1 AND table_uuid = $2 AND place = $3"#,
+        warehouse.0,
+        table,
+        place
+    )
+    .fetch_optional(conn)
+    .await
+}
+
+/// A snapshot goes together with what says that it was carried.
+async fn forget(conn: &mut SqliteConnection, before_ms: i64, limit: u32) -> Result<u64, StoreError> {
+    let mut tx = conn.begin_with(BEGIN).await.map_err(beginning)?;
+    sqlx::query!(
+        "DELETE FROM carried WHERE (warehouse_id, table_uuid, snapshot_id) IN (
+             SELECT warehouse_id, table_uuid, snapshot_id FROM lineage WHERE at_ms < $1
+              ORDER BY at_ms, warehouse_id, table_uuid, snapshot_id LIMIT $2)",
+        before_ms,
+        limit
+    )
+    .execute(&mut *tx)
+    .await
+    .map_err(in_transaction)?;
+    let gone = sqlx::query!(
+        "DELETE FROM lineage WHERE (warehouse_id, table_uuid, snapshot_id) IN (
+             SELECT warehouse_id, table_uuid, snapshot_id FROM lineage WHERE at_ms < $1
+              ORDER BY at_ms, warehouse_id, table_uuid, snapshot_id LIMIT $2)",
+        before_ms,
+        limit
+    )
+    .execute(&mut *tx)
+    .await
+    .map_err(in_transaction)?;
+    tx.commit().await.map_err(in_doubt)?;
+    Ok(gone.rows_affected())
+}
