@@ -16,8 +16,15 @@ FOLDER = paths.ENGINES / "faults"
 PYTHONPATH = "pythonpath=. ../support flink connect"
 
 
-def proof(suite, test, bound_s, venv="pyiceberg", store="postgres", only=None, **size):
-    """Runs the tests of one file in this size."""
+CONNECT_CLASSPATHS = {
+    "KAFKA_CLASSPATH": "connect-kafka",
+    "SINK_CLASSPATH": "connect-sink",
+    "DEBEZIUM_CLASSPATH": "connect-debezium",
+}
+
+
+def proof(suite, test, bound_s, venv="pyiceberg", store="postgres", only=None, classpaths={}, **size):
+    """Runs the tests of one file in this size; `classpaths` are names of versions.toml by environment variable."""
 
     def run(bench, log):
         tools = machine.venv(venv, log)
@@ -29,6 +36,7 @@ def proof(suite, test, bound_s, venv="pyiceberg", store="postgres", only=None, *
             FRAZIL_DATABASE_URL=bench.store(store).database_url(suite, folder),
             FRAZIL_SUITE=suite,
             FRAZIL_SIZE=json.dumps(size),
+            **{variable: machine.classpath(name, log) for variable, name in classpaths.items()},
         )
         argv = [tools / "python", "-m", "pytest", FOLDER / f"{test}.py", "--basetemp", folder / "pytest"]
         argv += ["-o", PYTHONPATH, *(["-k", only] if only else [])]
@@ -47,8 +55,9 @@ def quick(name, what, needs, run):
 
 FLINK = ("pyiceberg", "flink-2.1", "spark-4.1")
 SPARK = ("pyiceberg", "spark-4.1")
+CDC = ("pyiceberg", "flink-1.20", "spark-4.1")
+CONNECT = ("connect", "connect-kafka", "connect-sink", "connect-debezium")
 WRITERS = ("pyiceberg", "connect-sink")
-ALL_JOBS = [[sink, kind] for sink in ("classic", "v2") for kind in ("append", "upsert")]
 
 FAULTS = (
     full(
@@ -59,7 +68,6 @@ FAULTS = (
             "faults-flink",
             "test_flink",
             3000,
-            jobs=ALL_JOBS,
             rows=1_000_000,
             per_second=5000,
             kills=10,
@@ -90,6 +98,43 @@ FAULTS = (
         ),
     ),
     full(
+        "cdc",
+        "Flink CDC from PostgreSQL, killed and restored beside maintenance",
+        CDC,
+        proof("faults-cdc", "test_cdc", 1800, kills=4, lost=4, calm=3, turns=60, turns_a_crash=15),
+    ),
+    full(
+        "connect",
+        "Kafka Connect's sink: commits repeated, late, unanswered, and two coordinators",
+        CONNECT,
+        proof(
+            "faults-connect",
+            "test_connect",
+            2400,
+            venv="connect",
+            classpaths=CONNECT_CLASSPATHS,
+            records=1_000_000,
+            batch=10_000,
+            repeated=9,
+            kills=10,
+            lost=10,
+            calm=1,
+            zombies=3,
+        ),
+    ),
+    full(
+        "rewrites",
+        "MERGE and compaction over position deletes beside 16 writers whose appends are rebased",
+        SPARK,
+        proof("faults-rewrites", "test_rewrites", 1200, writers=16, rounds=5, rows=1000),
+    ),
+    full(
+        "zombies",
+        "two processes with one identity, late commits of dead jobs, every run under one job id",
+        FLINK,
+        proof("faults-zombies", "test_zombies", 1200, runs=4, rows=20_000, per_second=500, twins=3000, batches=60),
+    ),
+    full(
         "writers",
         "32 PyIceberg and 32 Java writers on one table, with and without rebase",
         WRITERS,
@@ -106,7 +151,7 @@ FAULTS = (
             "test_flink",
             300,
             store="embedded",
-            jobs=[["classic", "append"], ["v2", "upsert"]],
+            only="classic-append or v2-upsert",
             rows=20_000,
             per_second=1000,
             kills=2,

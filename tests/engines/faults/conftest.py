@@ -68,7 +68,7 @@ def spark(tmp_path_factory, log, uri, proxied):
         yield spark
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def flink(request, tmp_path_factory, log, report):
     line = getattr(request.module, "FLINK", "flink-2.1")
     report.engine("Flink", machine.VERSIONS["maven"][line]["flink.version"])

@@ -9,14 +9,14 @@ ENDS_WITHIN_S = 1500
 ENDED = ("FINISHED", "FAILED", "CANCELED")
 
 
-def open_session(lake, sink, restore=None, **settings):
+def open_session(lake, sink, restore=None, **more):
     """A streaming session whose jobs are restarted as often as they fail."""
-    settings = {key.replace("_", "."): value for key, value in settings.items()}
-    settings |= {
+    settings = {
         "table.exec.iceberg.use-v2-sink": SINKS[sink],
         "restart-strategy.fixed-delay.attempts": "1000",
         # A checkpoint that fails with its task is the task's failure, and no more.
         "execution.checkpointing.tolerable-failed-checkpoints": "1000",
+        **more,
     }
     if restore:
         settings["execution.state-recovery.path"] = restore
