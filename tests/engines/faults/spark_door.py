@@ -12,7 +12,10 @@ from pyspark.sql import SparkSession
 
 
 def main(port, folder, jar, *catalogs):
-    spark = session(folder, jar, dict(catalog.split("=", 1) for catalog in catalogs))
+    catalogs = dict(catalog.split("=", 1) for catalog in catalogs)
+    spark = session(folder, jar, catalogs)
+    for name in catalogs:
+        spark.sql(f"SHOW NAMESPACES IN {name}")  # A stream that is the first to name a catalog does not find it.
     with ThreadingHTTPServer(("127.0.0.1", int(port)), Handler) as door:
         door.actions = Actions(spark, folder)
         door.serve_forever()
