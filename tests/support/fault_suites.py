@@ -132,7 +132,7 @@ FAULTS = (
         "zombies",
         "two processes with one identity, late commits of dead jobs, every run under one job id",
         FLINK,
-        proof("faults-zombies", "test_zombies", 1200, runs=4, rows=20_000, per_second=500, twins=3000, batches=60),
+        proof("faults-zombies", "test_zombies", 1200, runs=4, rows=20_000, per_second=500, batch=3000, batches=60),
     ),
     full(
         "writers",

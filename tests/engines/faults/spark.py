@@ -34,6 +34,10 @@ class Spark:
         """The rows that a statement finds, as tuples."""
         return [tuple(row) for row in self.ask("sql", statement=statement)]
 
+    def stream(self, table, checkpoint, rows_per_batch, every):
+        """Starts a query that appends a batch of rows `every` so long, from where its checkpoint folder stands."""
+        self.ask("stream", table=table, checkpoint=str(checkpoint), rows_per_batch=rows_per_batch, every=every)
+
     def ids(self, relation):
         """How many ids a relation has, how many different ones, the least and the greatest."""
         return self.sql(f"SELECT count(*), count(DISTINCT id), min(id), max(id) FROM {relation}")[0]

@@ -31,11 +31,11 @@ class Actions:
         """The rows that a statement finds."""
         return [list(row) for row in self.spark.sql(statement).collect()]
 
-    def stream(self, table, checkpoint, rows_per_batch):
-        """Starts the query that appends (id, v) to a table, from where its checkpoint stands; a batch is a second's."""
+    def stream(self, table, checkpoint, rows_per_batch, every):
+        """Starts the query that appends (id, v) to a table, a batch `every` so long, from where its checkpoint stands."""
         source = self.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", rows_per_batch).load()
         writer = source.selectExpr("value AS id", "CAST(value % 7 AS int) AS v").writeStream.format("iceberg")
-        writer = writer.option("checkpointLocation", checkpoint).trigger(processingTime="1 second")
+        writer = writer.option("checkpointLocation", checkpoint).trigger(processingTime=every)
         self.query = writer.outputMode("append").toTable(table)
 
     def streams(self):

@@ -30,14 +30,10 @@ def run(spark, rest, between, table, checkpoint, size):
         assert time.monotonic() < end
         if not spark.ask("streams"):
             starts += 1
-            start(spark, table, checkpoint, size.per_second)
+            spark.stream(f"stormy.{table}", checkpoint, size.per_second, "1 second")
         time.sleep(0.5)
     spark.ask("stop")
     return starts
-
-
-def start(spark, table, checkpoint, rows_per_batch):
-    spark.ask("stream", table=f"stormy.{table}", checkpoint=str(checkpoint), rows_per_batch=rows_per_batch)
 
 
 def rows(rest, table):
