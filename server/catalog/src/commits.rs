@@ -23,6 +23,7 @@ use crate::commits::round::TOO_SLOW;
 use crate::commits::settings::Defaults;
 use crate::commits::store::{CommitStore, PointerRead, Swap, SwapOutcome};
 use crate::commits::swap::{SETTLE_TIME, Swapper, certainly_lost};
+use crate::commits::watch::Watch;
 use crate::context::RequestContext;
 use crate::error::{Error, Kind, Result};
 use crate::events::EventStore;
@@ -34,6 +35,8 @@ use crate::tables::{Loaded, Tables};
 use crate::tabulars::{Pointer, TabularKind};
 use crate::warehouses::Warehouse;
 
+mod ancestry;
+mod evidence;
 mod group;
 pub mod identity;
 mod intent;
@@ -43,6 +46,7 @@ pub mod known;
 pub mod ledger;
 pub mod lineage;
 pub mod log;
+mod news;
 pub mod overlap;
 mod part;
 pub mod queue;
@@ -56,6 +60,7 @@ pub mod settings;
 pub mod store;
 pub mod swap;
 mod together;
+pub mod watch;
 
 /// Tells clients for how long a commit is tried.
 pub const DEADLINE_SETTING: &str = "frazil.commit-deadline-ms";
@@ -107,6 +112,7 @@ pub struct Commits {
     queues: Queues,
     lists: Lists,
     journal: Journal,
+    watch: Watch,
     options: CommitOptions,
 }
 
@@ -141,6 +147,7 @@ impl Commits {
             events: store.clone(),
             journal: Journal::new(store.clone(), running),
             lists: Lists::new(tables.files.clone(), options.manifest_cache_bytes),
+            watch: Watch::default(),
             store,
             tables,
             mutations,
@@ -224,7 +231,9 @@ impl Commits {
             true => this.queue_up(&context, &warehouse, changes.remove(0), ticket).await,
             false => this.together(&context, &warehouse, changes, ticket).await,
         };
-        self.mutations.once(ctx, warehouse_id, run).await
+        let answered = self.mutations.once(ctx, warehouse_id, run).await;
+        crate::failpoint::reach("answered").await;
+        answered
     }
 
     /// Looks up the tables of a request, and collects what is wrong with it.
@@ -324,6 +333,7 @@ impl Commits {
             events: parts.iter().flat_map(|part| part.events.iter().cloned()).collect(),
             at_ms: ctx.now_ms(),
         };
+        crate::failpoint::reach("swap-sent").await;
         let outcome = self.swapper.swap(ctx, &swap).await;
         if certainly_lost(&outcome) {
             self.discard(warehouse, &files).await;

@@ -241,6 +241,7 @@ impl Commits {
         match self.write_and_swap(&ctx, warehouse, vec![written], (attempt, receipts, log)).await {
             Ok(SwapOutcome::Applied) => {
                 queue.changed(rebased);
+                joined.iter().for_each(|one| self.watch(warehouse, one));
                 self.remember_classes(warehouse, uuid, classes);
                 joined.into_iter().for_each(|one| one.answer(&answer));
                 Vec::new()
@@ -292,6 +293,13 @@ impl Commits {
         };
         if passed.iter().any(was_rebased) {
             queue.reserve_turn(ref_name, snapshot.id(), self.queues.options.turn);
+        }
+    }
+
+    fn watch(&self, warehouse: &Warehouse, one: &Joined) {
+        let change = &one.member.change;
+        if let Some(identity) = change.intent.identity().filter(|_| one.is_applied()) {
+            self.watch.committed(warehouse, &change.ident, &identity.writer, one.member.ctx.now_ms());
         }
     }
 
