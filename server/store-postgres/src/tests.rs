@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::*;
 
 mod in_doubt;
+mod outbox;
 
 catalog::store_conformance!(#[sqlx::test(migrator = "crate::MIGRATOR")] (pool: PgPool) {
     (PostgresStore::over(pool), ())
