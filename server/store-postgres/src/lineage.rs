@@ -183,17 +183,17 @@ impl LineageStore for PostgresStore {
         // Replicas that forget at the same time take different rows.
         let gone = sqlx::query_scalar!(
             r#"WITH old AS (
-                   SELECT warehouse_id, table_uuid, snapshot_id FROM lineage
+                   SELECT ctid, warehouse_id, table_uuid, snapshot_id FROM lineage
                     WHERE at_ms < $1 ORDER BY at_ms LIMIT $2 FOR UPDATE SKIP LOCKED
                ), uncarried AS (
-                   DELETE FROM carried USING old
-                    WHERE carried.warehouse_id = old.warehouse_id AND carried.table_uuid = old.table_uuid
-                      AND carried.snapshot_id = old.snapshot_id
+                   DELETE FROM carried WHERE ctid = ANY(ARRAY(
+                       SELECT its.ctid FROM old, LATERAL (
+                           SELECT c.ctid FROM carried c
+                            WHERE c.warehouse_id = old.warehouse_id AND c.table_uuid = old.table_uuid
+                              AND c.snapshot_id = old.snapshot_id
+                           OFFSET 0) its))
                ), gone AS (
-                   DELETE FROM lineage USING old
-                    WHERE lineage.warehouse_id = old.warehouse_id AND lineage.table_uuid = old.table_uuid
-                      AND lineage.snapshot_id = old.snapshot_id
-                   RETURNING lineage.snapshot_id
+                   DELETE FROM lineage WHERE ctid = ANY(ARRAY(SELECT ctid FROM old)) RETURNING snapshot_id
                )
                SELECT count(*) AS "gone!" FROM gone"#,
             before_ms,
