@@ -62,7 +62,11 @@ fn a_filtered_file_keeps_its_header_and_the_bytes_of_what_it_keeps() {
         assert_eq!(File::open(&even).unwrap().header, File::open(&expected).unwrap().header);
         assert_eq!(even.len(), expected.len());
         let mut left = 0;
-        File::open(&even).unwrap().for_each(|_, _| Ok(left += 1)).unwrap();
+        let count = |_, _: &[u8]| {
+            left += 1;
+            Ok(())
+        };
+        File::open(&even).unwrap().for_each(count).unwrap();
         assert_eq!(left, 2);
     }
 }

@@ -1,5 +1,6 @@
 use super::super::manifest_list::ManifestFile;
 use super::*;
+use crate::error::Error;
 
 /// `mine` over one append, and what is said against it.
 async fn refusal(
@@ -14,13 +15,13 @@ async fn refusal(
     world.relink(&mine, Some(&flink("mine")), Rules::Streaming).await.unwrap_err()
 }
 
-use crate::error::Error;
-
 fn usual(world: &World) -> Snapshot {
     append(world, 9)
 }
 
-fn with_manifest(change: fn(&mut ManifestFile)) -> impl Fn(&World) -> Snapshot {
+type Change = fn(&mut ManifestFile);
+
+fn with_manifest(change: Change) -> impl Fn(&World) -> Snapshot {
     move |world| {
         let mut own = world.manifest("m9.avro", 9, &[data("f9", 9)]);
         change(&mut own);
@@ -54,7 +55,7 @@ async fn a_partition_spec_that_is_not_there_is_no_conflict() {
 
 #[tokio::test]
 async fn manifests_that_are_not_what_they_should_be_are_refused() {
-    let changes: [(fn(&mut ManifestFile), &str); 4] = [
+    let changes: [(Change, &str); 4] = [
         (|own| own.key_metadata = Some(vec![1]), "is encrypted"),
         (|own| own.added_snapshot_id = 5, "was added by snapshot 5"),
         (|own| own.min_sequence_number = 1, "a sequence number of their own"),
