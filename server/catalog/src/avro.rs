@@ -33,6 +33,8 @@ type Result<T> = std::result::Result<T, Unreadable>;
 
 /// An Avro file in memory, its header read.
 pub struct File<'a> {
+    /// Everything before the first block.
+    preamble: &'a [u8],
     header: BTreeMap<String, Vec<u8>>,
     schema: Json,
     /// The schema with only what bears on the layout of values.
@@ -57,7 +59,8 @@ impl<'a> File<'a> {
         let layout = Schema::parse(&plain)?;
         let codec = codec(header.get(CODEC))?;
         let (marker, blocks) = rest.split_at_checked(MARKER_BYTES).ok_or(Unreadable::Broken)?;
-        Ok(Self { header, schema, layout, codec, marker, blocks })
+        let preamble = &bytes[..bytes.len() - blocks.len()];
+        Ok(Self { preamble, header, schema, layout, codec, marker, blocks })
     }
 
     /// What the header says under `key`, where it is text.
@@ -106,13 +109,7 @@ impl<'a> File<'a> {
             Ok(())
         })?;
         self.codec.compress(&mut block)?;
-        let mut file = MAGIC.to_vec();
-        file.extend(long_bytes(self.header.len()));
-        for (key, value) in &self.header {
-            file.extend([&long_bytes(key.len()), key.as_bytes(), &long_bytes(value.len()), value].concat());
-        }
-        file.extend(long_bytes(0));
-        file.extend(self.marker);
+        let mut file = self.preamble.to_vec();
         if count > 0 {
             file.extend([&long_bytes(count), &long_bytes(block.len()), block.as_slice(), self.marker].concat());
         }

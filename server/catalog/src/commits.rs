@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use futures::future::try_join_all;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::time::{Instant, sleep_until};
@@ -335,10 +336,11 @@ impl Commits {
 
     /// First what a document refers to, all at once, then the documents.
     async fn write_files(&self, warehouse: &Arc<Warehouse>, parts: &[Written]) -> Result<()> {
-        let lists = parts.iter().flat_map(|part| &part.files).map(|NewFile { location, bytes }| {
-            self.tables.files.write_new(&warehouse.place, location, bytes.clone())
-        });
-        try_join_all(lists).await?;
+        let mut writes = Vec::new();
+        for file in parts.iter().flat_map(|part| &part.files) {
+            writes.push(self.write_file(warehouse, file).boxed());
+        }
+        try_join_all(writes).await?;
         crate::failpoint::reach("lists-written").await;
         for part in parts {
             if let Some(document) = &part.document {
@@ -349,6 +351,10 @@ impl Commits {
         }
         crate::failpoint::reach("metadata-written").await;
         Ok(())
+    }
+
+    async fn write_file(&self, warehouse: &Warehouse, file: &NewFile) -> Result<()> {
+        Ok(self.tables.files.write_new(&warehouse.place, &file.location, file.bytes.clone()).await?)
     }
 
     fn purges(&self, ctx: &RequestContext, warehouse: &Warehouse, parts: &[Written]) -> Vec<PurgeTask> {

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -53,6 +54,23 @@ pub enum Answer {
         kind: Kind,
         message: String,
     },
+}
+
+impl Answer {
+    /// A value that [`Self::read`] gives back.
+    pub(crate) fn of(value: &impl Serialize) -> Self {
+        Answer::Body(
+            serde_json::to_string(value).expect("what is kept is JSON: texts, numbers, lists and maps of texts"),
+        )
+    }
+
+    pub(crate) fn read<T: DeserializeOwned>(self) -> Result<T> {
+        match self {
+            Answer::Body(text) => serde_json::from_str(&text)
+                .map_err(|error| Error::new(Kind::Internal, "a kept answer cannot be read").with_source(error)),
+            _ => Err(Error::new(Kind::Internal, "a kept answer is not of this operation")),
+        }
+    }
 }
 
 /// A key with its answer, as the stores keep it.

@@ -8,6 +8,7 @@ mod avro;
 mod blocking;
 pub mod commits;
 pub mod context;
+pub mod coordination;
 pub mod documents;
 pub mod error;
 pub mod events;
@@ -49,6 +50,7 @@ pub struct Catalog {
     pub namespaces: namespaces::Namespaces,
     pub tables: tables::Tables,
     pub commits: commits::Commits,
+    pub coordination: coordination::Coordination,
     pub views: views::Views,
     pub metrics_reports: metrics_reports::MetricsReports,
     pub purges: purge::Purges,
@@ -74,6 +76,7 @@ impl Catalog {
                 options.commits,
                 running,
             ),
+            coordination: coordination::Coordination::new(store.clone(), tabulars.clone(), documents.clone()),
             views: views::Views::new(store.clone(), tabulars, documents.clone()),
             metrics_reports: metrics_reports::MetricsReports::new(tables.clone()),
             purges: purge::Purges::new(store, documents, files.clone()),

@@ -125,7 +125,14 @@ impl Plan {
 
     /// Answers with what is there, and changes nothing.
     pub fn unchanged(ident: &TableIdent, pointer: &Pointer) -> Self {
-        Self { ident: ident.clone(), change: None, answer: pointer.answer(), purges: Vec::new(), written: None, adopts: false }
+        Self {
+            ident: ident.clone(),
+            change: None,
+            answer: pointer.answer(),
+            purges: Vec::new(),
+            written: None,
+            adopts: false,
+        }
     }
 }
 
@@ -232,7 +239,7 @@ impl Tabulars {
         let swap = Swap {
             attempt: AttemptId(ctx.new_id()),
             warehouse: warehouse.id,
-            events: vec![event(ctx, warehouse.id, &change, &planned)],
+            events: event(ctx, warehouse.id, &change, &planned).into_iter().collect(),
             changes: vec![change],
             receipts: ticket.receipt(planned.answer).into_iter().collect(),
             log: Vec::new(),
@@ -282,7 +289,10 @@ impl Tabulars {
     }
 }
 
-fn event(ctx: &RequestContext, warehouse: WarehouseId, change: &PointerChange, planned: &Plan) -> Event {
+fn event(ctx: &RequestContext, warehouse: WarehouseId, change: &PointerChange, planned: &Plan) -> Option<Event> {
+    if change.stands() {
+        return None;
+    }
     let (tabular, kind, uuid, metadata_location) = match change {
         PointerChange::Create { id, kind, target, .. } => (*id, *kind, target.uuid, &target.metadata_location),
         PointerChange::Move { from, target, .. } => (from.id, from.kind, target.uuid, &target.metadata_location),
@@ -297,7 +307,7 @@ fn event(ctx: &RequestContext, warehouse: WarehouseId, change: &PointerChange, p
         PointerChange::Rename { .. } => What::Renamed,
         PointerChange::Drop { .. } => What::Dropped,
     };
-    Event {
+    Some(Event {
         warehouse,
         tabular,
         kind,
@@ -308,5 +318,5 @@ fn event(ctx: &RequestContext, warehouse: WarehouseId, change: &PointerChange, p
         snapshot_id: None,
         ref_name: None,
         at_ms: ctx.now_ms(),
-    }
+    })
 }

@@ -145,9 +145,10 @@ impl CommitConfig {
         let choices = |key: &str, value: &str, choices: &str| {
             ConfigError::Refused(format!("commit.{key} is '{value}': it must be {choices}"))
         };
-        let rebase = self.rebase.as_deref().map(|text| {
-            settings::rebase(text).ok_or_else(|| choices("rebase", text, "off, append or streaming"))
-        });
+        let rebase = self
+            .rebase
+            .as_deref()
+            .map(|text| settings::rebase(text).ok_or_else(|| choices("rebase", text, "off, append or streaming")));
         let stale =
             settings::stale(&self.stale).ok_or_else(|| choices("stale", &self.stale, "accept, reject or ack"))?;
         Ok(Defaults {

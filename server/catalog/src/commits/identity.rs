@@ -67,7 +67,8 @@ impl WriterKind {
 }
 
 /// One writer of one branch of one table.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Writer {
     pub kind: WriterKind,
     /// The job, the offsets key, the query or the name that it goes by.

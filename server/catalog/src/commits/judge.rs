@@ -116,8 +116,9 @@ impl Judge<'_> {
             let elsewhere = self.commits.store.landed(self.warehouse.id, change.request.asserted_uuid(), ids).await?;
             return if elsewhere.is_empty() { Ok(None) } else { Err(in_doubt()) };
         }
-        let is_known =
-            |id: &&i64| change.read.landed.contains(id) || self.part.has_landed(**id) || metadata.snapshot(**id).is_some();
+        let is_known = |id: &&i64| {
+            change.read.landed.contains(id) || self.part.has_landed(**id) || metadata.snapshot(**id).is_some()
+        };
         match ids.iter().filter(is_known).count() {
             0 => Ok(None),
             count if count == ids.len() => Ok(Some(*last)),
@@ -204,11 +205,10 @@ impl Judge<'_> {
         if mark.identity.writer.kind.goes_by_position() {
             return true;
         }
-        let metadata = self.part.metadata();
-        if let Some(before) = metadata.snapshot(before.snapshot_id) {
+        if let Some(before) = self.part.metadata().snapshot(before.snapshot_id) {
             let (lists, home) = (&self.commits.lists, self.warehouse.as_ref());
-            let mine = lists.added_paths(home, metadata, snapshot).await;
-            let theirs = lists.added_paths(home, metadata, before).await;
+            let mine = lists.added_paths(home, snapshot).await;
+            let theirs = lists.added_paths(home, before).await;
             if let (Ok(mine), Ok(theirs)) = (mine, theirs) {
                 return mine == theirs;
             }
@@ -235,8 +235,7 @@ impl Judge<'_> {
             Walked::Ended(ancestry) => return Ok(ancestry),
             Walked::Expired(next) => next,
         };
-        let walk =
-            Walk { from: next, until: Some(wanted), sequence_number_min: sequence_number, limit: WALK_MAX };
+        let walk = Walk { from: next, until: Some(wanted), sequence_number_min: sequence_number, limit: WALK_MAX };
         let uuid = self.part.metadata().uuid();
         let rows = self.commits.lineage.walk(self.warehouse.id, uuid, walk).await?;
         Ok(ancestry_of(&rows, wanted))
@@ -277,7 +276,8 @@ impl Judge<'_> {
     /// How far the request may be rebased; where it may not be, the requirement that fails speaks.
     fn rebase_rules(&self, asking: &Asking<'_>, settings: Settings) -> Result<Rules> {
         let intent = &asking.change.intent;
-        let is_replace = intent.snapshot.as_ref().and_then(|snapshot| snapshot.operation()).as_deref() == Some("replace");
+        let is_replace =
+            intent.snapshot.as_ref().and_then(|snapshot| snapshot.operation()).as_deref() == Some("replace");
         let rules = settings.rules(intent.identity(), is_replace);
         let too_old = |arrived: Instant| arrived.elapsed() > self.commits.options.rebase_max_age;
         if rules == Rules::Restamp || asking.is_abandoned || asking.arrived.is_none_or(too_old) {
@@ -320,12 +320,7 @@ impl Judge<'_> {
         Ok(rows)
     }
 
-    async fn apply(
-        &mut self,
-        asking: &Asking<'_>,
-        updates: Updates,
-        relinked: Option<Relinked>,
-    ) -> Result<Verdict> {
+    async fn apply(&mut self, asking: &Asking<'_>, updates: Updates, relinked: Option<Relinked>) -> Result<Verdict> {
         let (change, at_ms) = (asking.change, asking.ctx.now_ms());
         settings::check(set_properties(&change.request.updates))?;
         sanity::check(self.part.metadata(), &change.request.requirements, updates.get())?;
@@ -415,11 +410,7 @@ impl Judge<'_> {
     }
 
     /// What comes to a branch by fast-forward: its snapshots, and the writers of those.
-    async fn carried(
-        &self,
-        updates: &[TableUpdate],
-        at_ms: i64,
-    ) -> Result<(Vec<(String, i64)>, Vec<WriterRow>)> {
+    async fn carried(&self, updates: &[TableUpdate], at_ms: i64) -> Result<(Vec<(String, i64)>, Vec<WriterRow>)> {
         let (metadata, mut carried, mut rows) = (self.part.metadata(), Vec::new(), Vec::<WriterRow>::new());
         for update in updates {
             let TableUpdate::SetSnapshotRef { ref_name, target } = update else { continue };

@@ -169,7 +169,17 @@ impl Queue {
         state.next_place += 1;
         let writer = change.intent.identity().map(|identity| named(&identity.writer));
         let (ctx, arrived) = (ctx.clone(), Instant::now());
-        state.waiting.push_back(Member { ctx, ticket, change, arrived, waited: Duration::ZERO, judged: 0, writer, place, answer });
+        state.waiting.push_back(Member {
+            ctx,
+            ticket,
+            change,
+            arrived,
+            waited: Duration::ZERO,
+            judged: 0,
+            writer,
+            place,
+            answer,
+        });
         drop(state);
         gauge!(QUEUE_DEPTH).increment(1);
         self.arrival.notify_waiters();

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::future::join_all;
 use metrics::{counter, histogram};
 use tracing::Instrument;
 
@@ -19,7 +18,7 @@ use crate::commits::{Change, Commits, Landing, in_doubt, landing};
 use crate::context::RequestContext;
 use crate::error::{Error, Kind, Result};
 use crate::idempotency::{Answer, Ran, Receipt};
-use crate::ident::AttemptId;
+use crate::ident::{AttemptId, TableIdent};
 use crate::tabulars::{Pointer, TabularKind};
 use crate::warehouses::Warehouse;
 
@@ -122,8 +121,8 @@ impl Commits {
                 Some(pointer) if pointer.kind == TabularKind::Table => pointer,
                 _ => return Err(TabularKind::Table.missing(&group[0].change.ident)),
             };
-            let changes = group.iter().map(|member| &member.change);
-            self.judge_for(warehouse, pointer, group[0].change.ident.clone(), changes).await
+            let asked = group.iter().flat_map(|member| member.change.asked()).collect();
+            self.judge_for(warehouse, (pointer, group[0].change.ident.clone()), asked).await
         };
         match judge.await {
             Ok(judge) => Ok((judge, group)),
@@ -132,15 +131,13 @@ impl Commits {
         }
     }
 
-    /// A judge for one table and the requests that want to change it.
+    /// A judge for one table, and for the writers that want to change it.
     pub(super) async fn judge_for<'a>(
         &'a self,
         warehouse: &'a Arc<Warehouse>,
-        pointer: Pointer,
-        ident: crate::ident::TableIdent,
-        changes: impl Iterator<Item = &Change>,
+        (pointer, ident): (Pointer, TableIdent),
+        asked: Vec<Asked>,
     ) -> Result<Judge<'a>> {
-        let asked: Vec<Asked> = changes.flat_map(|change| change.asked()).collect();
         let ledger = match asked.is_empty() {
             true => LedgerRead::default(),
             false => self.lineage.ledger(warehouse.id, pointer.uuid, &asked).await?,
@@ -261,15 +258,13 @@ impl Commits {
 
     /// One of the keys was used meanwhile by a request that another process served.
     async fn without_taken_keys(&self, warehouse: &Warehouse, joined: Vec<Joined>) -> Vec<Member> {
-        let taken = |member: &Member| member.ticket.key().map(|key| self.mutations.is_kept(warehouse.id, key));
-        let questions = joined.iter().map(|one| async { match taken(&one.member) {
-            Some(question) => question.await,
-            None => Ok(false),
-        }});
-        let answers = join_all(questions).await;
         let mut rest = Vec::with_capacity(joined.len());
-        for (one, is_taken) in joined.into_iter().zip(answers) {
-            match is_taken {
+        for one in joined {
+            let is_kept = match one.member.ticket.key() {
+                Some(key) => self.mutations.is_kept(warehouse.id, key).await,
+                None => Ok(false),
+            };
+            match is_kept {
                 Ok(true) => one.member.answer(Ok(Ran::KeyTaken)),
                 Ok(false) => rest.push(one.member),
                 Err(error) => self.refuse(warehouse, one.member, 1, error),

@@ -190,13 +190,9 @@ mod tests {
 
     #[test]
     fn a_table_speaks_before_its_warehouse_and_that_before_the_server() {
-        let place = Place {
-            root: Location::parse("s3://b/w").unwrap(),
-            allowed: Vec::new(),
-            storage: Storage::default(),
-        };
-        let mut warehouse =
-            Warehouse::new(WarehouseId(uuid::Uuid::nil()), WarehouseName::parse("w").unwrap(), place);
+        let place =
+            Place { root: Location::parse("s3://b/w").unwrap(), allowed: Vec::new(), storage: Storage::default() };
+        let mut warehouse = Warehouse::new(WarehouseId(uuid::Uuid::nil()), WarehouseName::parse("w").unwrap(), place);
         let server = Defaults { rebase: Some(Rebase::Streaming), ..Defaults::default() };
         let read = |own: Option<&'static str>, warehouse: &Warehouse| {
             Settings::read(|key| own.filter(|_| key == REBASE), warehouse, server).rebase
@@ -215,7 +211,8 @@ mod tests {
             let error = check(&properties(key, value)).unwrap_err();
             assert!(error.message().contains(key) && error.message().contains(" or "), "{error}");
         }
-        for (key, value) in [(REBASE, "Streaming"), (REBASE_ANONYMOUS, "TRUE"), (DEDUP, "off"), (STALE, "ack"), ("a", "b")]
+        for (key, value) in
+            [(REBASE, "Streaming"), (REBASE_ANONYMOUS, "TRUE"), (DEDUP, "off"), (STALE, "ack"), ("a", "b")]
         {
             check(&properties(key, value)).unwrap();
         }

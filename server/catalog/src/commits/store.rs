@@ -78,6 +78,11 @@ impl PointerChange {
             PointerChange::Drop { .. } => false,
         }
     }
+
+    /// Does it leave the pointer as it is? Then only what is remembered of the table changes.
+    pub fn stands(&self) -> bool {
+        matches!(self, PointerChange::Move { from, target, .. } if *target == Target::standing(from))
+    }
 }
 
 impl Target {
@@ -132,6 +137,12 @@ pub struct Target {
 }
 
 impl Target {
+    /// What is there already: for a change of what is remembered of a table, and of nothing else.
+    pub fn standing(pointer: &Pointer) -> Self {
+        let Pointer { uuid, location, metadata_location, .. } = pointer;
+        Self { uuid: *uuid, location: location.clone(), metadata_location: metadata_location.clone() }
+    }
+
     /// What lies there, as the answer of a mutation.
     pub fn answer(&self) -> Answer {
         Answer::Document { uuid: self.uuid, metadata_location: self.metadata_location.clone() }

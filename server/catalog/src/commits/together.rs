@@ -119,9 +119,8 @@ impl Commits {
         for change in changes {
             let (part, verdict) = match &change.read.pointer {
                 Some(pointer) if pointer.kind == TabularKind::Table => {
-                    let ident = change.ident.clone();
-                    let mut judge =
-                        self.judge_for(warehouse, pointer.clone(), ident, std::iter::once(*change)).await?;
+                    let table = (pointer.clone(), change.ident.clone());
+                    let mut judge = self.judge_for(warehouse, table, change.asked()).await?;
                     let verdict = judge.judge(&Asking { ctx, change, arrived: None, is_abandoned: false }).await?;
                     (judge.part, verdict)
                 }

@@ -63,23 +63,23 @@ pub mod tests {
     pub const MANIFEST: &str = r#"{"type": "record", "name": "manifest_entry", "fields": [
         {"name": "status", "type": "int", "field-id": 0},
         {"name": "data_file", "field-id": 2, "type": {"type": "record", "name": "r2", "fields": [
-        {"name": "file_path", "type": "string", "field-id": 100}]}}]}"#;
+            {"name": "file_path", "type": "string", "field-id": 100}]}}]}"#;
 
     /// A manifest with all that engines were seen to write, partitioned by types that are rare, unknown or newer than this.
     const RICH_MANIFEST: &str = r#"{"type": "record", "name": "manifest_entry", "fields": [
         {"name": "status", "type": "int", "field-id": 0},
         {"name": "snapshot_id", "type": ["null", "long"], "default": null, "field-id": 1},
         {"name": "data_file", "field-id": 2, "type": {"type": "record", "name": "r2", "fields": [
-        {"name": "content", "type": "int", "doc": "0=DATA", "field-id": 134},
-        {"name": "file_path", "type": "string", "field-id": 100},
-        {"name": "partition", "field-id": 102, "type": {"type": "record", "name": "r102", "fields": [
+            {"name": "content", "type": "int", "doc": "0=DATA", "field-id": 134},
+            {"name": "file_path", "type": "string", "field-id": 100},
+            {"name": "partition", "field-id": 102, "type": {"type": "record", "name": "r102", "fields": [
                 {"name": "u", "type": ["null", {"type": "fixed", "name": "uuid_fixed", "size": 16, "logicalType": "uuid"}], "default": null, "field-id": 1000},
                 {"name": "d", "type": ["null", {"type": "fixed", "name": "decimal_9_2", "size": 4, "logicalType": "decimal", "precision": 9, "scale": 2}], "default": null, "field-id": 1001},
                 {"name": "ns", "type": ["null", {"type": "long", "logicalType": "timestamp-nanos", "adjust-to-utc": true}], "default": null, "field-id": 1002},
                 {"name": "g", "type": ["null", {"type": "bytes", "logicalType": "geometry-of-tomorrow"}], "default": null, "field-id": 1003},
                 {"name": "d-again", "type": ["null", {"type": "fixed", "name": "decimal_9_2", "size": 4, "logicalType": "decimal", "precision": 9, "scale": 2}], "default": null, "field-id": 1004},
                 {"name": "1st day", "type": ["null", {"type": "int", "logicalType": "date"}], "default": 7, "field-id": 1005}]}},
-        {"name": "lower_bounds", "default": null, "field-id": 125, "type": ["null", {"type": "array", "logicalType": "map",
+            {"name": "lower_bounds", "default": null, "field-id": 125, "type": ["null", {"type": "array", "logicalType": "map",
                 "items": {"type": "record", "name": "k126_v127", "fields": [
                     {"name": "key", "type": "int", "field-id": 126},
                     {"name": "value", "type": "bytes", "field-id": 127}]}}]}]}}]}"#;
@@ -150,7 +150,8 @@ pub mod tests {
             assert!(matches!(names(bytes, Wanted::DataFiles), Err(Unreadable::NoSchema)));
         }
         for end in [10, whole.len() - 20] {
-            assert!(matches!(names(&whole[..end], Wanted::DataFiles), Err(Unreadable::Avro(_))));
+            let read = names(&whole[..end], Wanted::DataFiles);
+            assert!(matches!(read, Err(Unreadable::Avro(_) | Unreadable::Broken)));
         }
         assert!(matches!(names(&whole, Wanted::Manifests), Err(Unreadable::NoField("manifest_path"))));
     }

@@ -2,7 +2,9 @@
 
 use uuid::Uuid;
 
-use super::world::{Checked, World, create, create_as, drop_of, ident, landed, rename, replace, step, with_lineage, with_news};
+use super::world::{
+    Checked, World, create, create_as, drop_of, ident, landed, rename, replace, step, with_lineage, with_news,
+};
 use crate::commits::store::{News, PointerRead, SwapOutcome};
 use crate::store::Store;
 

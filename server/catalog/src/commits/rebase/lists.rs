@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use moka::policy::EvictionPolicy;
 use tokio::sync::Semaphore;
@@ -97,11 +96,13 @@ impl Lists {
         warehouse: &Warehouse,
         manifests: impl Iterator<Item = &'m ManifestFile>,
     ) -> Result<Vec<(&'m ManifestFile, Arc<Vec<Entry>>)>, Unreadable> {
-        let manifests: Vec<&ManifestFile> = manifests.collect();
-        let reads = manifests.into_iter().map(|manifest| async move {
-            let entries = self.read(&self.manifests, warehouse, &manifest.path, manifest::read).await?;
-            Ok((manifest, entries))
-        });
+        let mut reads = Vec::new();
+        for manifest in manifests {
+            reads.push(async move {
+                let entries = self.read(&self.manifests, warehouse, &manifest.path, manifest::read).await?;
+                Ok((manifest, entries))
+            });
+        }
         futures::stream::iter(reads).buffered(PARALLEL).try_collect().await
     }
 
@@ -147,12 +148,6 @@ impl Lists {
         self.class_of(warehouse, snapshot, &delta).await
     }
 
-    /// A manifest as it lies there.
-    pub(super) async fn whole(&self, warehouse: &Warehouse, path: &str) -> Result<Bytes, Unreadable> {
-        let read = self.files.read(&warehouse.place, path, FILE_MAX_BYTES).await;
-        read.map_err(|error| Unreadable::new(path, error))
-    }
-
     /// Keeps a list under the location that it is going to have.
     pub(super) async fn remember_list(&self, warehouse: &Warehouse, path: &str, list: List) {
         self.lists.insert((warehouse.id, path.to_owned()), Arc::new(list)).await;
@@ -163,20 +158,19 @@ impl Lists {
         self.manifests.insert((warehouse.id, path.to_owned()), Arc::new(entries)).await;
     }
 
-    /// Waits for its turn, then does work that keeps a processor busy on a file.
-    pub(super) async fn decode<T: Send + 'static>(
+    /// Reads a file and works on it where that holds nobody up; only a few files are in memory at once.
+    pub(super) async fn with_file<T: Send + 'static>(
         &self,
+        warehouse: &Warehouse,
         path: &str,
-        bytes: Bytes,
         work: impl FnOnce(&[u8]) -> T + Send + 'static,
     ) -> Result<T, Unreadable> {
+        let _turn = self.reads.acquire().await.expect("the semaphore is never closed");
+        let bytes = self.files.read(&warehouse.place, path, FILE_MAX_BYTES).await;
+        let bytes = bytes.map_err(|error| Unreadable::new(path, error))?;
         // A panic of the decoder is one more way to be unreadable.
         let done = tokio::task::spawn_blocking(move || work(&bytes)).await;
         done.map_err(|_| Unreadable::new(path, "its decoder gave up"))
-    }
-
-    pub(super) async fn turn(&self) -> tokio::sync::SemaphorePermit<'_> {
-        self.reads.acquire().await.expect("the semaphore is never closed")
     }
 
     /// Whoever asks for a file while it is being read waits for it.
@@ -188,13 +182,11 @@ impl Lists {
         decode: fn(&[u8]) -> Result<T, avro::Unreadable>,
     ) -> Result<Arc<T>, Unreadable> {
         let load = async {
-            let _turn = self.turn().await;
-            let bytes = self.whole(warehouse, path).await?;
-            let decoded = self.decode(path, bytes, move |bytes| decode(bytes)).await?;
+            let decoded = self.with_file(warehouse, path, decode).await?;
             decoded.map(Arc::new).map_err(|error| Unreadable::new(path, error))
         };
         let read = cache.try_get_with((warehouse.id, path.to_owned()), load).await;
-        read.map_err(|error| Arc::unwrap_or_clone(error))
+        read.map_err(Arc::unwrap_or_clone)
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::avro::{Fields, File, Unreadable, type_of};
 
 /// A manifest list.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct List {
     /// As its header says, or else as its schema looks.
     pub format_version: u8,
@@ -123,12 +123,13 @@ pub fn read(bytes: &[u8]) -> Result<List, Unreadable> {
 
 fn manifest_file(fields: &Fields, summaries: &Fields, record: &Value) -> Result<ManifestFile, Unreadable> {
     let long = |id, name| fields.long(record, id).ok_or(Unreadable::NoField(name));
-    let int = |id, name| fields.int(record, id).ok_or(Unreadable::NoField(name));
+    let count = |id, name| fields.long(record, id).filter(|count| *count >= 0).ok_or(Unreadable::NoField(name));
+    let files = |id, name| i32::try_from(count(id, name)?).map_err(|_| Unreadable::NoField(name));
     let partitions = fields.array(record, id::PARTITIONS);
     Ok(ManifestFile {
         path: fields.string(record, id::PATH).ok_or(Unreadable::NoField("manifest_path"))?.to_owned(),
         length_bytes: long(id::LENGTH, "manifest_length")?,
-        spec_id: int(id::SPEC, "partition_spec_id")?,
+        spec_id: fields.int(record, id::SPEC).ok_or(Unreadable::NoField("partition_spec_id"))?,
         content: match fields.long(record, id::CONTENT) {
             None | Some(0) => Content::Data,
             Some(1) => Content::Deletes,
@@ -137,12 +138,12 @@ fn manifest_file(fields: &Fields, summaries: &Fields, record: &Value) -> Result<
         sequence_number: fields.long(record, id::SEQUENCE_NUMBER).unwrap_or(0),
         min_sequence_number: fields.long(record, id::MIN_SEQUENCE_NUMBER).unwrap_or(0),
         added_snapshot_id: long(id::ADDED_SNAPSHOT, "added_snapshot_id")?,
-        added_files: int(id::ADDED_FILES, "added_files_count")?,
-        existing_files: int(id::EXISTING_FILES, "existing_files_count")?,
-        deleted_files: int(id::DELETED_FILES, "deleted_files_count")?,
-        added_rows: long(id::ADDED_ROWS, "added_rows_count")?,
-        existing_rows: long(id::EXISTING_ROWS, "existing_rows_count")?,
-        deleted_rows: long(id::DELETED_ROWS, "deleted_rows_count")?,
+        added_files: files(id::ADDED_FILES, "added_files_count")?,
+        existing_files: files(id::EXISTING_FILES, "existing_files_count")?,
+        deleted_files: files(id::DELETED_FILES, "deleted_files_count")?,
+        added_rows: count(id::ADDED_ROWS, "added_rows_count")?,
+        existing_rows: count(id::EXISTING_ROWS, "existing_rows_count")?,
+        deleted_rows: count(id::DELETED_ROWS, "deleted_rows_count")?,
         partitions: partitions.map(|items| items.iter().map(|item| field_summary(summaries, item)).collect()),
         key_metadata: fields.bytes(record, id::KEY_METADATA),
         first_row_id: fields.long(record, id::FIRST_ROW_ID),

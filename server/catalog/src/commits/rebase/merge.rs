@@ -86,7 +86,7 @@ fn number_rows(manifests: &mut [ManifestFile], new: &HashSet<&str>, mut next: i6
     for manifest in manifests.iter_mut().filter(|manifest| manifest.content == Content::Data) {
         if new.contains(manifest.path.as_str()) || manifest.first_row_id.is_none() {
             manifest.first_row_id = Some(next);
-            next += manifest.added_rows + manifest.existing_rows;
+            next = next.saturating_add(manifest.added_rows).saturating_add(manifest.existing_rows);
         }
     }
     next

@@ -1,11 +1,10 @@
 //! What may be put over what, and whose commits keep whose from being rebased.
 
+use super::Rules;
 use super::manifest::{Entry, Status};
 use super::merge::{Delta, Numbers};
-use super::{Link, Rules};
 use crate::commits::identity::{Identity, WriterKind};
 use crate::commits::lineage::{Class, Landed};
-use crate::error::{Error, Result};
 
 /// What remains to be asked of the entries of a snapshot that may be rebased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,36 +96,6 @@ pub fn check_fences(identity: Option<&Identity>, ref_name: &str, between: &[Land
 /// Writers whose clients were seen to leave sequence numbers to the catalog, and to look back over ancestors.
 pub fn is_stock(kind: WriterKind) -> bool {
     matches!(kind, WriterKind::Flink | WriterKind::KafkaConnect | WriterKind::SparkStreaming)
-}
-
-/// Refuses what no place in the table can take: 422 where a client must keep its files, 409 elsewhere.
-pub fn check_delta(link: &Link<'_>, delta: &Delta, head: &[super::manifest_list::ManifestFile]) -> Result<()> {
-    let id = link.snapshot.id();
-    if let Some(path) = delta.landed(head) {
-        return Err(Error::unprocessable(format!(
-            "snapshot {id} cannot be added: manifest {path} is in branch {} already, so its files landed before; \
-             load the table and keep them",
-            link.candidate.ref_name
-        )));
-    }
-    for manifest in &delta.new {
-        if link.metadata.spec(manifest.spec_id).is_none() {
-            return Err(Error::unprocessable(format!(
-                "snapshot {id} cannot be added: the table has no partition spec {}, which manifest {} is of",
-                manifest.spec_id, manifest.path
-            )));
-        }
-    }
-    if let Some(manifest) = delta.new.iter().find(|manifest| manifest.key_metadata.is_some()) {
-        return Err(link.conflict(&format!("manifest {} is encrypted", manifest.path)));
-    }
-    match delta.new.iter().find(|manifest| manifest.added_snapshot_id != id) {
-        Some(manifest) => Err(link.conflict(&format!(
-            "manifest {} is new in its list, but was added by snapshot {}",
-            manifest.path, manifest.added_snapshot_id
-        ))),
-        None => Ok(()),
-    }
 }
 
 /// Where new files are to take the number of their place, no manifest that holds only such may tell another one.

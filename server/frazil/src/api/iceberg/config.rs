@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use catalog::commits;
 use catalog::idempotency;
 use catalog::warehouses::Warehouse;
 use serde::Deserialize;
