@@ -242,7 +242,10 @@ impl Commits {
             Ok(SwapOutcome::Applied) => {
                 queue.changed(rebased);
                 self.remember_classes(warehouse, uuid, classes);
-                joined.into_iter().for_each(|one| one.answer(&answer));
+                for one in joined {
+                    one.answer(&answer);
+                    crate::failpoint::reach("answered").await;
+                }
                 Vec::new()
             }
             Ok(SwapOutcome::Lost | SwapOutcome::SnapshotKnown) => {
