@@ -243,7 +243,10 @@ impl Commits {
                 queue.changed(rebased);
                 joined.iter().for_each(|one| self.watch(warehouse, one));
                 self.remember_classes(warehouse, uuid, classes);
-                joined.into_iter().for_each(|one| one.answer(&answer));
+                for one in joined {
+                    one.answer(&answer);
+                    crate::failpoint::reach("answered").await;
+                }
                 Vec::new()
             }
             Ok(SwapOutcome::Lost | SwapOutcome::SnapshotKnown) => {

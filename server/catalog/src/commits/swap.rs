@@ -49,6 +49,7 @@ impl Swapper {
     async fn send(&self, ctx: &RequestContext, swap: Swap) -> Result<SwapOutcome, StoreError> {
         let store = self.store.clone();
         let sent = tokio::spawn(async move { store.swap(&swap).await });
+        crate::failpoint::reach("swap-sent").await;
         match timeout_at(ctx.deadline + SETTLE_TIME, sent).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(panic)) => Err(StoreError::OutcomeUnknown(panic.into())),
