@@ -40,7 +40,7 @@ def proof(suite, test, bound_s, venv="pyiceberg", store="postgres", only=None, *
             **{variable: machine.classpath(name, log) for variable, name in CLASSPATHS.get(venv, {}).items()},
         )
         argv = [tools / "python", "-m", "pytest", FOLDER / f"{test}.py", "--basetemp", folder / "pytest"]
-        argv += ["-o", PYTHONPATH, *(["-k", only] if only else [])]
+        argv += ["-o", PYTHONPATH, "-o", f"faulthandler_timeout={bound_s}", *(["-k", only] if only else [])]
         process.run(argv, log, bound_s, cwd=paths.ENGINES, env=environment)
 
     return run
