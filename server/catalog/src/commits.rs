@@ -100,6 +100,19 @@ pub struct Retention {
     pub event_days: u32,
 }
 
+impl Default for CommitOptions {
+    fn default() -> Self {
+        Self {
+            metadata_delete_grace_ms: 300_000,
+            queue: queue::QueueOptions { queue_max: 1_024, group_max: 64, turn: Duration::from_secs(1) },
+            rebase_max_age: Duration::from_secs(10),
+            defaults: Defaults::default(),
+            manifest_cache_bytes: 64 << 20,
+            retention: Retention { lineage_days: 0, log_days: 30, event_days: 7 },
+        }
+    }
+}
+
 /// Commits to tables, one or several at once.
 #[derive(Clone)]
 pub struct Commits {
