@@ -89,6 +89,8 @@ pub struct CommitOptions {
     pub defaults: Defaults,
     /// Bound of the manifest lists and manifests kept in memory, in bytes.
     pub manifest_cache_bytes: u64,
+    /// How long a position that has no order is remembered.
+    pub equality_retention: Duration,
     pub retention: Retention,
 }
 
@@ -101,6 +103,8 @@ pub struct Retention {
     pub event_days: u32,
 }
 
+pub use round::GROUP_SIZE;
+
 impl Default for CommitOptions {
     fn default() -> Self {
         Self {
@@ -109,6 +113,7 @@ impl Default for CommitOptions {
             rebase_max_age: Duration::from_secs(10),
             defaults: Defaults::default(),
             manifest_cache_bytes: 64 << 20,
+            equality_retention: Duration::from_secs(7 * 24 * 60 * 60),
             retention: Retention { lineage_days: 0, log_days: 30, event_days: 7 },
         }
     }
@@ -127,6 +132,8 @@ pub struct Commits {
     lists: Lists,
     journal: Journal,
     watch: Watch,
+    /// Groups under way: a process that stops waits for them.
+    running: TaskTracker,
     options: CommitOptions,
 }
 
@@ -159,9 +166,10 @@ impl Commits {
             swapper: Swapper::new(store.clone()),
             lineage: store.clone(),
             events: store.clone(),
-            journal: Journal::new(store.clone(), running),
+            journal: Journal::new(store.clone(), running.clone()),
             lists: Lists::new(tables.files.clone(), options.manifest_cache_bytes),
             watch: Watch::default(),
+            running,
             store,
             tables,
             mutations,
@@ -248,9 +256,7 @@ impl Commits {
             }
             false => this.together(&context, &warehouse, changes, ticket).await,
         };
-        let answered = self.mutations.once(ctx, warehouse_id, run).await;
-        crate::failpoint::reach("answered").await;
-        answered
+        self.mutations.once(ctx, warehouse_id, run).await
     }
 
     /// Looks up the tables of a request, and collects what is wrong with it.
@@ -289,7 +295,7 @@ impl Commits {
             }
         };
         loop {
-            let _door = tokio::select! {
+            let door = tokio::select! {
                 biased;
                 said = &mut waiter.answer => return said.unwrap_or_else(|_| Err(unanswered())),
                 door = queue.door() => door,
@@ -301,7 +307,8 @@ impl Commits {
                 Err(TryRecvError::Empty) => {}
             }
             let group = queue.next_group(bounds.group_max, ctx.deadline).await;
-            self.serve(&queue, warehouse, group).await;
+            // On its own, so that whoever serves hears of its own request as soon as all others do.
+            self.running.spawn(self.clone().serve(queue.clone(), warehouse.clone(), group, door).in_current_span());
         }
     }
 
@@ -355,7 +362,6 @@ impl Commits {
             events: parts.iter().flat_map(|part| part.events.iter().cloned()).collect(),
             at_ms: ctx.now_ms(),
         };
-        crate::failpoint::reach("swap-sent").await;
         let swapping = tracing::info_span!("commit swap", %attempt);
         let outcome = self.swapper.swap(ctx, &swap, written).instrument(swapping).await;
         if matches!(outcome, Ok(SwapOutcome::Applied)) {
@@ -372,7 +378,7 @@ impl Commits {
             writes.push(self.write_file(warehouse, file).boxed());
         }
         try_join_all(writes).await?;
-        crate::failpoint::reach("lists-written").await;
+        crate::failpoint::reach_or_fail("lists-written").await?;
         for part in parts {
             if let Some(document) = &part.document {
                 let location = &part.target.metadata_location;
@@ -380,7 +386,7 @@ impl Commits {
                 self.tables.documents.write_new(warehouse, location, document).await?;
             }
         }
-        crate::failpoint::reach("metadata-written").await;
+        crate::failpoint::reach_or_fail("metadata-written").await?;
         Ok(())
     }
 
@@ -466,6 +472,7 @@ impl Commits {
     fn write_down_unserved(&self, ctx: &RequestContext, warehouse: &Warehouse, refused: &Refused, error: &Error) {
         let (ident, uuid, intent) = refused;
         let ending = failed(error, None);
+        journal::count(ending.0, Passage::default());
         self.journal.write([journal::entry(ctx, (warehouse.id, *uuid, ident), intent, Passage::default(), ending)]);
     }
 }

@@ -206,7 +206,10 @@ impl Tabulars {
                 }
             }
             match this.swap(&context, &home, (change, planned), &ticket).await? {
-                SwapOutcome::Applied => return Ok(Ran::Done(answer)),
+                SwapOutcome::Applied => {
+                    door.iter().for_each(Doors::changed);
+                    return Ok(Ran::Done(answer));
+                }
                 SwapOutcome::KeyTaken => return Ok(Ran::KeyTaken),
                 SwapOutcome::Lost | SwapOutcome::SnapshotKnown if context.time_left().is_zero() => {
                     return Err(Error::new(Kind::Unavailable, "others kept changing it; nothing was changed"));

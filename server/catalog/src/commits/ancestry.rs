@@ -30,7 +30,7 @@ impl Judge<'_> {
         let walk = Walk { from: next, until: Some(wanted), sequence_number_min: sequence_number, limit: WALK_MAX };
         let uuid = self.part.metadata().uuid();
         let rows = self.commits.lineage.walk(self.warehouse.id, uuid, walk).await?;
-        Ok(ancestry_of(&rows, wanted))
+        Ok(ancestry_of(&rows, wanted, sequence_number))
     }
 
     /// What lies between the head that the request was built on and the present one, head first; `None` at a gap.
@@ -109,10 +109,50 @@ fn walk_document(metadata: &TableMetadata, from: Option<i64>, wanted: i64, seque
     Walked::Ended(Ancestry::Gap)
 }
 
-fn ancestry_of(rows: &[Landed], wanted: i64) -> Ancestry {
+/// What a walk with these bounds says.
+fn ancestry_of(rows: &[Landed], wanted: i64, sequence_number: i64) -> Ancestry {
     match rows.last() {
         Some(last) if last.snapshot_id == wanted => Ancestry::Found,
-        Some(last) if last.parent_id.is_none() => Ancestry::Missing,
+        Some(last) if last.parent_id.is_none() || last.sequence_number < sequence_number => Ancestry::Missing,
         _ => Ancestry::Gap,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn landed(snapshot_id: i64, parent_id: Option<i64>) -> Landed {
+        Landed {
+            snapshot_id,
+            parent_id,
+            sequence_number: snapshot_id,
+            ref_name: None,
+            class: None,
+            writer: None,
+            is_first: false,
+            rebased: false,
+            at_ms: 0,
+        }
+    }
+
+    #[test]
+    fn a_walk_says_what_its_last_row_says() {
+        let to_root = [landed(3, Some(2)), landed(2, Some(1)), landed(1, None)];
+        assert_eq!(ancestry_of(&to_root, 1, 1), Ancestry::Found);
+        assert_eq!(ancestry_of(&to_root, 7, 0), Ancestry::Missing);
+        assert_eq!(ancestry_of(&to_root[..2], 7, 3), Ancestry::Missing, "what comes before is older still");
+        assert_eq!(ancestry_of(&to_root[..2], 7, 2), Ancestry::Gap);
+        assert_eq!(ancestry_of(&[], 7, 0), Ancestry::Gap);
+    }
+
+    #[test]
+    fn the_rows_in_between_end_where_they_should_or_are_none() {
+        let rows = [landed(3, Some(2)), landed(2, Some(1)), landed(1, None)];
+        assert_eq!(rows_after(&rows, Some(1)).map(<[Landed]>::len), Some(2));
+        assert_eq!(rows_after(&rows, None).map(<[Landed]>::len), Some(3));
+        assert_eq!(rows_after(&rows[..2], None), None);
+        assert_eq!(rows_after(&rows, Some(2)), None);
+        assert_eq!(rows_after(&[], Some(2)), None);
     }
 }

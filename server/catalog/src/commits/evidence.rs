@@ -2,6 +2,7 @@
 
 use metrics::counter;
 
+use crate::commits::identity::WriterKind;
 use crate::commits::judge::{Asking, Judge};
 use crate::commits::ledger::{self, Decision, Evidence};
 use crate::commits::lineage::{Landed, Mark, WriterRow};
@@ -21,11 +22,15 @@ impl Judge<'_> {
         };
         let identity = &mark.identity;
         let row = self.row(ref_name, mark).cloned();
-        let (Some(_), Some(row)) = (&identity.position, &row) else { return Ok(None) };
+        // A row without a position says only that the writer is known, or that it is to begin anew.
+        let Some(row) = row.as_ref().filter(|row| identity.position.is_some() && (row.position.is_some() || row.epoch.is_some()))
+        else {
+            return Ok(None);
+        };
         let mut evidence = Evidence {
             identity,
             row: Some(row),
-            same: self.same(ref_name, mark, snapshot).await?,
+            same: self.same((ref_name, mark, snapshot), asking.ctx.now_ms()).await?,
             is_void: false,
             builds_on_row: false,
             stale: settings.stale,
@@ -60,7 +65,11 @@ impl Judge<'_> {
     }
 
     /// A landed snapshot of this writer at this position with the same content.
-    async fn same(&mut self, ref_name: &str, mark: &Mark, snapshot: &Snapshot) -> Result<Option<i64>> {
+    async fn same(
+        &self,
+        (ref_name, mark, snapshot): (&str, &Mark, &Snapshot),
+        at_ms: i64,
+    ) -> Result<Option<i64>> {
         let is_its = |name: Option<&str>, landed: &Landed| {
             let other = landed.writer.as_ref().map(|other| &other.identity);
             name == Some(ref_name)
@@ -73,13 +82,22 @@ impl Judge<'_> {
         let candidates: Vec<Landed> = in_chain.chain(before.map(|(_, landed)| landed)).cloned().collect();
         for candidate in candidates {
             let head = self.head(ref_name);
-            if self.is_ancestor(head, Some(candidate.snapshot_id), candidate.sequence_number).await?
+            // Behind a gap nobody can tell, and a row that is doubled is worse than one that is asked for again.
+            if !self.is_gone(head, Some(candidate.snapshot_id), candidate.sequence_number).await?
+                && !self.is_forgotten(mark, &candidate, at_ms)
                 && self.has_same_content(mark, snapshot, &candidate).await
             {
                 return Ok(Some(candidate.snapshot_id));
             }
         }
         Ok(None)
+    }
+
+    /// A mark that only equals or not is kept for a while, for nothing else ever takes its place.
+    fn is_forgotten(&self, mark: &Mark, candidate: &Landed, at_ms: i64) -> bool {
+        let kept = self.commits.options.equality_retention.as_millis();
+        let age = u128::try_from(at_ms - candidate.at_ms).unwrap_or(0);
+        mark.identity.writer.kind == WriterKind::Arroyo && age > kept
     }
 
     /// Whether two snapshots at one position bring the same. Where files are sent again their paths tell it; the counts

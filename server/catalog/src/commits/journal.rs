@@ -101,7 +101,13 @@ impl Journal {
     }
 }
 
-/// The entry of a request, which is counted with it.
+/// Counts a request whose outcome is certain.
+pub fn count(outcome: Outcome, passage: Passage) {
+    counter!(COMMITS_TOTAL, "outcome" => outcome.as_str()).increment(1);
+    histogram!(WAIT).record(passage.waited_ms as f64 / 1000.0);
+}
+
+/// The entry of a request.
 pub fn entry(
     ctx: &RequestContext,
     (warehouse, table_uuid, ident): (WarehouseId, Uuid, &TableIdent),
@@ -109,8 +115,6 @@ pub fn entry(
     passage: Passage,
     (outcome, ending): (Outcome, Ending),
 ) -> LogEntry {
-    counter!(COMMITS_TOTAL, "outcome" => outcome.as_str()).increment(1);
-    histogram!(WAIT).record(passage.waited_ms as f64 / 1000.0);
     let identity = intent.identity();
     LogEntry {
         id: ctx.new_id(),

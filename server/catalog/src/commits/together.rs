@@ -82,16 +82,22 @@ impl Commits {
                 }
             }
             let drafted = self.draft(ctx, warehouse, &changes.iter().collect::<Vec<_>>()).await?;
-            if drafted.duplicates()? || drafted.changes_nothing() {
+            if drafted.changes_nothing() {
+                self.write_down_unchanged(ctx, warehouse, changes, drafted.duplicates()?);
                 return Ok(Ran::Unchanged(current(changes)));
             }
+            // All are duplicates, or none is: what is left to write of the former is a higher epoch.
+            drafted.duplicates()?;
             let attempt = AttemptId(ctx.new_id());
             let log = drafted_log(ctx, warehouse, changes, &drafted, (attempt, attempts));
             let parts = ready(ctx, drafted.parts).await?;
             let answer = answer(&parts);
             let receipts = ticket.receipt(answer.clone()).into_iter().collect();
             match self.write_and_swap(ctx, warehouse, parts, (attempt, receipts, log)).await? {
-                SwapOutcome::Applied => return Ok(Ran::Done(answer)),
+                SwapOutcome::Applied => {
+                    doors.changed();
+                    return Ok(Ran::Done(answer));
+                }
                 SwapOutcome::KeyTaken => return Ok(Ran::KeyTaken),
                 SwapOutcome::Lost | SwapOutcome::SnapshotKnown if ctx.time_left().is_zero() => break,
                 SwapOutcome::Lost | SwapOutcome::SnapshotKnown => is_old = true,
@@ -99,6 +105,19 @@ impl Commits {
             }
         }
         Err(Error::conflict(TOO_SLOW))
+    }
+
+    fn write_down_unchanged(
+        &self,
+        ctx: &RequestContext,
+        warehouse: &Warehouse,
+        changes: &[Change],
+        are_duplicates: bool,
+    ) {
+        let outcome = if are_duplicates { Outcome::Duplicate } else { Outcome::Unchanged };
+        for change in changes {
+            self.write_down(ctx, warehouse, change, Passage::default(), (outcome, Ending::default()));
+        }
     }
 
     async fn read_all_again(&self, warehouse: &Warehouse, changes: &mut [Change]) -> Result<()> {
