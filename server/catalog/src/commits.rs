@@ -9,20 +9,21 @@ use futures::future::try_join_all;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
+use tracing::Instrument;
 
 use crate::commits::intent::{Intent, added};
 use crate::commits::journal::{Journal, Passage, failed};
 use crate::commits::known::{Evidence, Landing, landing};
 use crate::commits::lineage::{Asked, LineageStore, Mark};
 use crate::commits::log::{LogEntry, Outcome};
-use crate::commits::part::Written;
+use crate::commits::part::Ready;
 use crate::commits::queue::{Queue, Queues, Waiter};
 use crate::commits::rebase::{Lists, NewFile};
 use crate::commits::request::{CommitRequest, TransactionRequest};
 use crate::commits::round::TOO_SLOW;
 use crate::commits::settings::Defaults;
 use crate::commits::store::{CommitStore, PointerRead, Swap, SwapOutcome};
-use crate::commits::swap::{SETTLE_TIME, Swapper, certainly_lost};
+use crate::commits::swap::{SETTLE_TIME, Swapper, Written};
 use crate::commits::watch::Watch;
 use crate::context::RequestContext;
 use crate::error::{Error, Kind, Result};
@@ -98,6 +99,19 @@ pub struct Retention {
     pub lineage_days: u32,
     pub log_days: u32,
     pub event_days: u32,
+}
+
+impl Default for CommitOptions {
+    fn default() -> Self {
+        Self {
+            metadata_delete_grace_ms: 300_000,
+            queue: queue::QueueOptions { queue_max: 1_024, group_max: 64, turn: Duration::from_secs(1) },
+            rebase_max_age: Duration::from_secs(10),
+            defaults: Defaults::default(),
+            manifest_cache_bytes: 64 << 20,
+            retention: Retention { lineage_days: 0, log_days: 30, event_days: 7 },
+        }
+    }
 }
 
 /// Commits to tables, one or several at once.
@@ -228,7 +242,10 @@ impl Commits {
         let (this, warehouse, context) = (self.clone(), warehouse.clone(), ctx.clone());
         let warehouse_id = warehouse.id;
         let run = async move |ticket| match one_table(&changes) {
-            true => this.queue_up(&context, &warehouse, changes.remove(0), ticket).await,
+            true => {
+                let queued = tracing::info_span!("commit queue");
+                this.queue_up(&context, &warehouse, changes.remove(0), ticket).instrument(queued).await
+            }
             false => this.together(&context, &warehouse, changes, ticket).await,
         };
         let answered = self.mutations.once(ctx, warehouse_id, run).await;
@@ -313,13 +330,18 @@ impl Commits {
         &self,
         ctx: &RequestContext,
         warehouse: &Arc<Warehouse>,
-        parts: Vec<Written>,
+        parts: Vec<Ready>,
         (attempt, receipts, log): (AttemptId, Vec<Receipt>, Vec<LogEntry>),
     ) -> Result<SwapOutcome> {
-        let files: Vec<String> = parts.iter().flat_map(Written::locations).map(str::to_owned).collect();
-        if let Err(error) = self.write_files(warehouse, &parts).await {
+        let written = Written {
+            documents: self.tables.documents.clone(),
+            warehouse: warehouse.clone(),
+            files: parts.iter().flat_map(Ready::locations).map(str::to_owned).collect(),
+        };
+        let writing = tracing::info_span!("commit files", files = written.files.len());
+        if let Err(error) = self.write_files(warehouse, &parts).instrument(writing).await {
             // A write that fails may still have made its file.
-            self.discard(warehouse, &files).await;
+            written.discard().await;
             return Err(error);
         }
         let swap = Swap {
@@ -334,10 +356,9 @@ impl Commits {
             at_ms: ctx.now_ms(),
         };
         crate::failpoint::reach("swap-sent").await;
-        let outcome = self.swapper.swap(ctx, &swap).await;
-        if certainly_lost(&outcome) {
-            self.discard(warehouse, &files).await;
-        } else if outcome.is_ok() {
+        let swapping = tracing::info_span!("commit swap", %attempt);
+        let outcome = self.swapper.swap(ctx, &swap, written).instrument(swapping).await;
+        if matches!(outcome, Ok(SwapOutcome::Applied)) {
             crate::failpoint::reach("swap-applied").await;
             self.publish(warehouse, parts).await;
         }
@@ -345,7 +366,7 @@ impl Commits {
     }
 
     /// First what a document refers to, all at once, then the documents.
-    async fn write_files(&self, warehouse: &Arc<Warehouse>, parts: &[Written]) -> Result<()> {
+    async fn write_files(&self, warehouse: &Arc<Warehouse>, parts: &[Ready]) -> Result<()> {
         let mut writes = Vec::new();
         for file in parts.iter().flat_map(|part| &part.files) {
             writes.push(self.write_file(warehouse, file).boxed());
@@ -367,7 +388,7 @@ impl Commits {
         Ok(self.tables.files.write_new(&warehouse.place, &file.location, file.bytes.clone()).await?)
     }
 
-    fn purges(&self, ctx: &RequestContext, warehouse: &Warehouse, parts: &[Written]) -> Vec<PurgeTask> {
+    fn purges(&self, ctx: &RequestContext, warehouse: &Warehouse, parts: &[Ready]) -> Vec<PurgeTask> {
         let task = |location: &String| PurgeTask {
             id: PurgeId(ctx.new_id()),
             warehouse: warehouse.id,
@@ -377,19 +398,13 @@ impl Commits {
         parts.iter().flat_map(|part| &part.dropped_files).map(task).collect()
     }
 
-    async fn publish(&self, warehouse: &Warehouse, parts: Vec<Written>) {
+    async fn publish(&self, warehouse: &Warehouse, parts: Vec<Ready>) {
         for part in parts {
             if let Some(document) = part.document {
                 self.tables.documents.remember_table(warehouse, part.target.metadata_location, document).await;
             }
         }
         crate::failpoint::reach("published").await;
-    }
-
-    async fn discard(&self, warehouse: &Warehouse, written: &[String]) {
-        for location in written {
-            self.tables.documents.discard(warehouse, location).await;
-        }
     }
 
     /// Whether the whole request landed before. In doubt, nothing may be applied and nothing refused.

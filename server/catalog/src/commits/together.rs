@@ -6,7 +6,7 @@ use crate::blocking;
 use crate::commits::journal::{Ending, Passage, entry, failed};
 use crate::commits::judge::{Asking, Fit, Verdict};
 use crate::commits::log::{LogEntry, Outcome};
-use crate::commits::part::{Part, Written};
+use crate::commits::part::{Part, Ready};
 use crate::commits::round::TOO_SLOW;
 use crate::commits::store::SwapOutcome;
 use crate::commits::swap::refusal;
@@ -153,7 +153,7 @@ impl Commits {
     }
 }
 
-async fn ready(ctx: &RequestContext, parts: Vec<Part>) -> Result<Vec<Written>> {
+async fn ready(ctx: &RequestContext, parts: Vec<Part>) -> Result<Vec<Ready>> {
     let mut written = Vec::with_capacity(parts.len());
     for part in parts {
         // One that changes nothing goes along: its requirements must still hold when the others' pointers move.
@@ -163,7 +163,7 @@ async fn ready(ctx: &RequestContext, parts: Vec<Part>) -> Result<Vec<Written>> {
 }
 
 /// The new metadata of a single table: a transaction answers with nothing.
-fn answer(parts: &[Written]) -> Answer {
+fn answer(parts: &[Ready]) -> Answer {
     match parts {
         [only] => only.target.answer(),
         _ => Answer::Empty,
