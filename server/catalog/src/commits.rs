@@ -298,8 +298,8 @@ impl Commits {
             let door = tokio::select! {
                 biased;
                 said = &mut waiter.answer => return said.unwrap_or_else(|_| Err(unanswered())),
-                door = queue.door() => door,
                 () = sleep_until(ctx.deadline) => return self.give_up(ctx, warehouse, &queue, waiter, &refused).await,
+                door = queue.door() => door,
             };
             match waiter.answer.try_recv() {
                 Ok(said) => return said,
@@ -344,6 +344,7 @@ impl Commits {
             documents: self.tables.documents.clone(),
             warehouse: warehouse.clone(),
             files: parts.iter().flat_map(Ready::locations).map(str::to_owned).collect(),
+            lost_after_all: Some(self.journal.corrects(log.clone(), ctx.clock.clone())),
         };
         let writing = tracing::info_span!("commit files", files = written.files.len());
         if let Err(error) = self.write_files(warehouse, &parts).instrument(writing).await {

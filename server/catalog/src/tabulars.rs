@@ -228,7 +228,7 @@ impl Tabulars {
 
     fn written(&self, warehouse: &Arc<Warehouse>, file: Option<String>) -> Written {
         let files = file.into_iter().collect();
-        Written { documents: self.documents.clone(), warehouse: warehouse.clone(), files }
+        Written { documents: self.documents.clone(), warehouse: warehouse.clone(), files, lost_after_all: None }
     }
 
     async fn swap(

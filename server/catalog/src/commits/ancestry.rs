@@ -12,7 +12,12 @@ use crate::metadata::{Snapshot, TableMetadata};
 pub const WALK_MAX: u32 = 10_000;
 
 impl Judge<'_> {
-    pub(super) async fn is_ancestor(&self, from: Option<i64>, wanted: Option<i64>, sequence_number: i64) -> Result<bool> {
+    pub(super) async fn is_ancestor(
+        &self,
+        from: Option<i64>,
+        wanted: Option<i64>,
+        sequence_number: i64,
+    ) -> Result<bool> {
         Ok(self.ancestry(from, wanted, sequence_number).await? == Ancestry::Found)
     }
 

@@ -23,7 +23,8 @@ impl Judge<'_> {
         let identity = &mark.identity;
         let row = self.row(ref_name, mark).cloned();
         // A row without a position says only that the writer is known, or that it is to begin anew.
-        let Some(row) = row.as_ref().filter(|row| identity.position.is_some() && (row.position.is_some() || row.epoch.is_some()))
+        let Some(row) =
+            row.as_ref().filter(|row| identity.position.is_some() && (row.position.is_some() || row.epoch.is_some()))
         else {
             return Ok(None);
         };
@@ -65,11 +66,7 @@ impl Judge<'_> {
     }
 
     /// A landed snapshot of this writer at this position with the same content.
-    async fn same(
-        &self,
-        (ref_name, mark, snapshot): (&str, &Mark, &Snapshot),
-        at_ms: i64,
-    ) -> Result<Option<i64>> {
+    async fn same(&self, (ref_name, mark, snapshot): (&str, &Mark, &Snapshot), at_ms: i64) -> Result<Option<i64>> {
         let is_its = |name: Option<&str>, landed: &Landed| {
             let other = landed.writer.as_ref().map(|other| &other.identity);
             name == Some(ref_name)

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::commits::intent::Intent;
 use crate::commits::log::{LogEntry, LogStore, Outcome};
-use crate::context::RequestContext;
+use crate::context::{Clock, RequestContext};
 use crate::error::{Error, Kind, Result};
 use crate::ident::{AttemptId, TableIdent, WarehouseId};
 
@@ -78,6 +78,22 @@ impl Journal {
             waiting.is_writing = true;
             self.running.spawn(self.clone().write_all());
         }
+    }
+
+    /// Says of requests whose swap was in doubt that nothing came of them.
+    pub fn corrects(&self, entries: Vec<LogEntry>, clock: Arc<dyn Clock>) -> Box<dyn FnOnce() + Send> {
+        let this = self.clone();
+        Box::new(move || {
+            let detail = Some("the database lost the swap before it was applied; nothing was changed".to_owned());
+            let corrected = entries.into_iter().map(|entry| LogEntry {
+                id: clock.new_id(),
+                at_ms: clock.now_ms(),
+                outcome: Outcome::Failed,
+                detail: detail.clone(),
+                ..entry
+            });
+            this.write(corrected);
+        })
     }
 
     pub async fn forget(&self, before_ms: i64, limit: u32) -> Result<u64> {

@@ -219,7 +219,6 @@ impl Judge<'_> {
         }
         self.commits.tables.check_location(self.warehouse, &location, own.map(|pointer| pointer.id)).await
     }
-
 }
 
 /// What is applied.
@@ -253,4 +252,3 @@ fn set_properties(updates: &[TableUpdate]) -> impl Iterator<Item = (&String, &St
         _ => Vec::new(),
     })
 }
-

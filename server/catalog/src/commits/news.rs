@@ -55,7 +55,11 @@ impl Judge<'_> {
     }
 
     /// What comes to a branch by fast-forward: its snapshots, and the writers of those.
-    pub(super) async fn carried(&self, updates: &[TableUpdate], at_ms: i64) -> Result<(Vec<(String, i64)>, Vec<WriterRow>)> {
+    pub(super) async fn carried(
+        &self,
+        updates: &[TableUpdate],
+        at_ms: i64,
+    ) -> Result<(Vec<(String, i64)>, Vec<WriterRow>)> {
         let (metadata, mut carried, mut rows) = (self.part.metadata(), Vec::new(), Vec::<WriterRow>::new());
         for update in updates {
             let TableUpdate::SetSnapshotRef { ref_name, target } = update else { continue };

@@ -106,7 +106,8 @@ pub fn wrong_totals(parent: &Snapshot, snapshot: &Snapshot) -> Vec<&'static str>
     let summary = snapshot.summary();
     let expected = merge::totals(&parent.summary(), &summary);
     let told = |key: &str| summary.get(key)?.parse::<i64>().ok();
-    let is_wrong = |(key, total): &(&'static str, Option<i64>)| told(key).zip(*total).is_some_and(|(told, total)| told != total);
+    let is_wrong =
+        |(key, total): &(&'static str, Option<i64>)| told(key).zip(*total).is_some_and(|(told, total)| told != total);
     expected.into_iter().filter(is_wrong).map(|(key, _)| key).collect()
 }
 

@@ -135,7 +135,9 @@ impl Commits {
         };
         match judge.await {
             Ok(judge) => Ok((judge, group)),
-            Err(error) if error.kind() == Kind::NoSuchTable => Err((self.of_a_lost_table(warehouse, group).await, error)),
+            Err(error) if error.kind() == Kind::NoSuchTable => {
+                Err((self.of_a_lost_table(warehouse, group).await, error))
+            }
             Err(error) => Err((group, error)),
         }
     }
@@ -235,7 +237,8 @@ impl Commits {
         let (ctx, size) = (latest.member.ctx.clone(), joined.len());
         let attempt = AttemptId(ctx.new_id());
         let uuid = judge.part.metadata().uuid();
-        let rebased: Vec<i64> = judge.part.lineage().iter().filter(|one| one.rebased).map(|one| one.snapshot_id).collect();
+        let rebased: Vec<i64> =
+            judge.part.lineage().iter().filter(|one| one.rebased).map(|one| one.snapshot_id).collect();
         let classes = judge.classes;
         let written = match judge.part.ready(&ctx).await {
             Ok(written) => written,
@@ -294,7 +297,8 @@ impl Commits {
     /// What lost its head to rebased commits, which never lose theirs, gets a turn.
     fn give_turn(&self, queue: &Queue, part: &Part, member: &Member, error: &Error) {
         let intent = &member.change.intent;
-        let (Some(ref_name), Some(snapshot), Some(asserted)) = (&intent.ref_name, &intent.snapshot, intent.asserted) else {
+        let (Some(ref_name), Some(snapshot), Some(asserted)) = (&intent.ref_name, &intent.snapshot, intent.asserted)
+        else {
             return;
         };
         if error.kind() != Kind::CommitFailed {
@@ -305,9 +309,8 @@ impl Commits {
         let parent = |id: &i64| metadata.snapshot(*id).and_then(|snapshot| snapshot.parent_id());
         let passed: Vec<i64> =
             std::iter::successors(head, parent).take(TURN_LOOKS_BACK).take_while(|id| *id != asserted).collect();
-        let was_rebased = |id: &i64| {
-            queue.was_rebased(*id) || part.lineage().iter().any(|one| one.snapshot_id == *id && one.rebased)
-        };
+        let was_rebased =
+            |id: &i64| queue.was_rebased(*id) || part.lineage().iter().any(|one| one.snapshot_id == *id && one.rebased);
         if passed.iter().any(was_rebased) {
             queue.reserve_turn(ref_name, snapshot.id(), self.queues.options.turn);
         }
@@ -325,7 +328,12 @@ impl Commits {
     }
 
     /// Best effort: a class that is not remembered is worked out again.
-    fn remember_classes(&self, warehouse: &Warehouse, uuid: uuid::Uuid, classes: Vec<(i64, crate::commits::lineage::Class)>) {
+    fn remember_classes(
+        &self,
+        warehouse: &Warehouse,
+        uuid: uuid::Uuid,
+        classes: Vec<(i64, crate::commits::lineage::Class)>,
+    ) {
         if classes.is_empty() {
             return;
         }

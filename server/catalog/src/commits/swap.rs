@@ -28,6 +28,8 @@ pub struct Written {
     pub documents: Documents,
     pub warehouse: Arc<Warehouse>,
     pub files: Vec<String>,
+    /// Called where the swap was in doubt, and turns out to have been lost.
+    pub lost_after_all: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl Written {
@@ -102,6 +104,8 @@ impl Swapper {
             let committed = this.ask(attempt, clock.as_ref(), None).await;
             tracing::warn!(%attempt, committed, "an attempt in doubt is settled");
             if committed == Some(false) {
+                let mut written = written;
+                written.lost_after_all.take().into_iter().for_each(|tell| tell());
                 written.discard().await;
             }
         });
