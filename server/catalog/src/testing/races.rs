@@ -3,7 +3,9 @@
 use futures::future::join_all;
 use uuid::Uuid;
 
-use super::world::{Checked, RACERS, World, create, create_as, drop_of, ident, of_kind, rename, replace, step, with_lineage};
+use super::world::{
+    Checked, RACERS, World, create, create_as, drop_of, ident, of_kind, rename, replace, step, with_lineage,
+};
 use crate::commits::store::{PointerChange, Swap, SwapOutcome};
 use crate::idempotency::Answer;
 use crate::store::Store;
