@@ -23,6 +23,10 @@ test-postgres:
 engines:
     tests/run --only rck,pyiceberg,spark,schemathesis,readme
 
+# The long proofs under faults, at most 90 minutes on two cores
+faults:
+    tests/run --faults
+
 # Write the tables of engines anew, from what the suites told of their last runs
 engines-table:
     python3 tests/support/engines_table.py --write

@@ -7,6 +7,7 @@ mod borders;
 mod cli;
 mod commits;
 mod config;
+mod coordination;
 mod document;
 mod errors;
 mod etags;

@@ -166,7 +166,7 @@ impl TestServer {
     }
 
     pub fn url(&self, path: &str) -> String {
-        let outside = ["/v1/", "/management/", "/health/", "/metrics", "/openapi.yaml", "/docs"];
+        let outside = ["/v1/", "/coordination/", "/management/", "/health/", "/metrics", "/openapi.yaml", "/docs"];
         let root = if outside.iter().any(|root| path.starts_with(root)) { "" } else { "/v1/default" };
         format!("{}{root}{path}", self.base)
     }

@@ -26,7 +26,7 @@ class Suite:
     """A named check. `run` raises `Failed`.
 
     `needs` are names of versions.toml, fetched ahead while cargo builds; `tools` are names of `machine.TOOLS`, looked
-    for before anything is begun. Wide suites run with `--all` only.
+    for before anything is begun. Wide suites run with `--all` only, and those of faults with `--faults` alone.
     """
 
     name: str
@@ -35,3 +35,4 @@ class Suite:
     needs: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     wide: bool = False
+    faults: bool = False

@@ -56,7 +56,15 @@ def openapi(bench, log):
 def unit(bench, log):
     database = bench.postgres.fresh_database("unit")
     environment = {"DATABASE_URL": database, "POSTGRES_DATABASE_URL": database, **bench.s3.environment()}
-    cargo(["test", "--locked", "--workspace", "--no-fail-fast"], log, 1200, **environment)
+    all_but_faults = ["--workspace", "--exclude", "faults"]
+    cargo(["test", "--locked", *all_but_faults, "--no-fail-fast"], log, 1200, **environment)
+
+
+def faults(bench, log):
+    """The server as its failpoints are built into it, killed and cut off; a minute of chaos at the end."""
+    database = bench.postgres.fresh_database("faults")
+    with_failpoints = ["--workspace", "--features", "faults/failpoints", "--test", "faults"]
+    cargo(["test", "--locked", *with_failpoints, "--no-fail-fast"], log, 2400, POSTGRES_DATABASE_URL=database)
 
 
 def adls(bench, log):
@@ -99,6 +107,7 @@ CARGO = (
     Suite("sqlx", "the stores' .sqlx against freshly migrated databases", sqlx),
     Suite("openapi", "openapi/frazil.yaml against `frazil openapi`", openapi),
     Suite("unit", "cargo test: rules, both stores, black box over HTTP", unit),
+    Suite("faults", "the server against killed processes, cut connections, failing databases and disks", faults),
     Suite("adls", "object storage of ADLS against Azurite", adls, ("azurite",), ("node",), wide=True),
     Suite("idle", "size of the release binary and of a server at rest", idle, wide=True),
 )

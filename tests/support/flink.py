@@ -72,6 +72,10 @@ class Flink:
     def wait(self, job):
         self.ask("wait", job=job)
 
+    def state_of(self, job):
+        """What Flink calls it: RUNNING, RESTARTING, FINISHED, FAILED and so on."""
+        return self.ask("state", job=job)
+
     def cancel_all(self):
         self.ask("cancel-all")
 

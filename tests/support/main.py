@@ -38,7 +38,7 @@ def main():
     chosen = choose(options)
     if options.list:
         for suite in chosen:
-            print(f"{suite.name:20} {suite.what}{' (wide)' if suite.wide else ''}")
+            print(f"{suite.name:20} {suite.what}{kind(suite)}")
         return 0
     # An ordered end, with everything stopped that was started, on a signal too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped by SIGTERM"))
@@ -55,6 +55,10 @@ def main():
     return report.close()
 
 
+def kind(suite):
+    return " (wide)" if suite.wide else " (faults)" if suite.faults else ""
+
+
 def install(chosen, log):
     machine.check_tools({tool for suite in chosen for tool in suite.tools})
     machine.install_packages(log)
@@ -66,13 +70,15 @@ def arguments():
     parser.add_argument("--only", metavar="A,B", help="run these suites alone; 'rck' stands for 'rck-*'")
     parser.add_argument("--except", dest="without", metavar="A,B", help="leave these out")
     parser.add_argument("--all", action="store_true", help="run the wide suites too, which take longer")
+    parser.add_argument("--faults", action="store_true", help="run the long proofs under faults, and nothing else")
     parser.add_argument("--binary", metavar="FILE", type=os.path.abspath, help="use this frazil and build none")
     return parser.parse_args()
 
 
 def choose(options):
     """The suites that the options name, in their order. A pattern that names none is an error."""
-    chosen = [suite for suite in suites.SUITES if options.all or options.list or not suite.wide]
+    chosen = [suite for suite in suites.SUITES if options.list or suite.faults == options.faults]
+    chosen = [suite for suite in chosen if options.all or options.list or not suite.wide]
     if options.only:
         named = matching(options.only)
         chosen = [suite for suite in suites.SUITES if suite.name in named]
@@ -102,7 +108,7 @@ def run(chosen, binary, report):
         database = stack.enter_context(postgres.running(stack.enter_context(open(paths.LOGS / "postgres.log", "w"))))
         s3 = stack.enter_context(seaweed.running(stack.enter_context(open(paths.LOGS / "seaweed.log", "w"))))
         bench = Bench(binary or server.built(), database, s3)
-        engines = [suite for suite in chosen if suite in suites.ENGINES]
+        engines = [suite for suite in chosen if suite not in suites.CARGO]
         ahead = threading.Thread(target=fetch_ahead, args=(chosen,), daemon=True)
         ahead.start()
         if not binary:

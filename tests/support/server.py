@@ -95,16 +95,20 @@ def make_lake(binary, suite, uri, s3):
 @contextlib.contextmanager
 def started(argv, log_file, cwd=paths.REPO, **environment):
     """The process of a server, stopped at the end of the block; a stop by force is a failure."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("FRAZIL_")} | environment
     log_file.parent.mkdir(parents=True, exist_ok=True)
     with open(log_file, "w") as log:
-        child = process.start(argv, log, cwd=cwd, env=clean)
+        child = process.start(argv, log, cwd=cwd, env=clean_environment() | environment)
         try:
             yield child
         finally:
             status = process.stop(child)
     if status != 0:
         raise Failed(f"the server ended with status {status}: see {log_file.name}")
+
+
+def clean_environment():
+    """This process's environment without what the server would take for settings."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("FRAZIL_")}
 
 
 def wait_until_ready(uri, child, log_file):

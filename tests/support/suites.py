@@ -2,5 +2,6 @@
 
 from cargo_suites import CARGO
 from engine_suites import ENGINES
+from fault_suites import FAULTS
 
-SUITES = CARGO + ENGINES
+SUITES = CARGO + ENGINES + FAULTS

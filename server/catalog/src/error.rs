@@ -23,7 +23,7 @@ pub enum Kind {
     NoSuchTable,
     NoSuchView,
     NoSuchFunction,
-    /// A file that the catalog refers to is gone from the object store.
+    /// A file that the catalog refers to is gone from the object store; or a writer that is asked for is not known.
     NotFound,
     /// The name is taken by a table, a view or a namespace.
     AlreadyExists,

@@ -5,9 +5,12 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::context::RequestContext;
@@ -54,6 +57,23 @@ pub enum Answer {
     },
 }
 
+impl Answer {
+    /// A value that [`Self::read`] gives back.
+    pub(crate) fn of(value: &impl Serialize) -> Self {
+        Answer::Body(
+            serde_json::to_string(value).expect("what is kept is JSON: texts, numbers, lists and maps of texts"),
+        )
+    }
+
+    pub(crate) fn read<T: DeserializeOwned>(self) -> Result<T> {
+        match self {
+            Answer::Body(text) => serde_json::from_str(&text)
+                .map_err(|error| Error::new(Kind::Internal, "a kept answer cannot be read").with_source(error)),
+            _ => Err(Error::new(Kind::Internal, "a kept answer is not of this operation")),
+        }
+    }
+}
+
 /// A key with its answer, as the stores keep it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
@@ -70,6 +90,8 @@ pub struct Answered {
     pub answer: Answer,
     /// It was kept with the request's key, and the catalog may have moved on since.
     pub replayed: bool,
+    /// The snapshot that holds already what the request brought.
+    pub duplicate_of: Option<i64>,
 }
 
 /// What one run of a mutation came to.
@@ -78,6 +100,8 @@ pub enum Ran {
     Done(Answer),
     /// The answer of a request that changed nothing, so that its receipt is still to be written.
     Unchanged(Answer),
+    /// The same, of a request whose writer had committed this already, with another snapshot.
+    Duplicate { answer: Answer, of: i64 },
     /// Another request with this key was quicker; nothing was done.
     KeyTaken,
 }
@@ -89,9 +113,19 @@ pub struct Ticket {
     key: Option<IdempotencyKey>,
     at_ms: i64,
     deadline: Instant,
+    client: CancellationToken,
 }
 
 impl Ticket {
+    /// Whether nobody waits for the answer any more.
+    pub fn is_abandoned(&self) -> bool {
+        self.client.is_cancelled()
+    }
+
+    pub fn key(&self) -> Option<Uuid> {
+        self.key.as_ref().map(|bound| bound.key)
+    }
+
     /// The receipt to write in the mutation's own transaction; `None` where the client sent no key.
     pub fn receipt(&self, answer: Answer) -> Option<Receipt> {
         self.key.as_ref().map(|bound| Receipt {
@@ -129,13 +163,15 @@ impl Mutations {
         F: FnOnce(Ticket) -> Fut + Send + 'static,
         Fut: Future<Output = Result<Ran>> + Send,
     {
-        let (this, ticket) = (
-            self.clone(),
-            Ticket { warehouse, key: ctx.idempotency.clone(), at_ms: ctx.now_ms(), deadline: ctx.deadline },
-        );
+        // Cancelled when this future ends, be it with the answer or because the client has hung up.
+        let client = CancellationToken::new();
+        let _waiting = client.clone().drop_guard();
+        let key = ctx.idempotency.clone();
+        let (this, ticket) =
+            (self.clone(), Ticket { warehouse, key, at_ms: ctx.now_ms(), deadline: ctx.deadline, client });
         let task = async move {
             match ticket.key.clone() {
-                None => finish(mutate(ticket).await?),
+                None => mutate(ticket).await?.answered(),
                 Some(key) => this.once_per_key(key, ticket, mutate).await,
             }
         };
@@ -147,7 +183,7 @@ impl Mutations {
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        self.running.spawn(work).await.unwrap_or_else(|panic| {
+        self.running.spawn(work.in_current_span()).await.unwrap_or_else(|panic| {
             Err(Error::new(Kind::StateUnknown, "the request ended without an answer").with_source(panic))
         })
     }
@@ -175,24 +211,30 @@ impl Mutations {
         if let Some(receipt) = self.store.receipt(ticket.warehouse, bound.key).await? {
             return replay(receipt, bound);
         }
-        let unwritten = match mutate(ticket.clone()).await {
-            Ok(Ran::Done(answer)) => return Ok(now(answer)),
+        let ran = mutate(ticket.clone()).await;
+        let unwritten = match &ran {
+            Ok(Ran::Done(_)) => return ran?.answered(),
             Ok(Ran::KeyTaken) => None,
-            Ok(Ran::Unchanged(answer)) => ticket.receipt(answer),
+            Ok(Ran::Unchanged(answer) | Ran::Duplicate { answer, .. }) => ticket.receipt(answer.clone()),
             Err(error) if error.kind().is_deterministic() => {
                 ticket.receipt(Answer::Refused { kind: error.kind(), message: error.message().to_owned() })
             }
-            Err(error) => return Err(error),
+            Err(_) => return ran?.answered(),
         };
         if let Some(receipt) = unwritten
             && self.store.keep(&receipt).await? == Kept::Kept
         {
-            return replay(receipt, bound).map(|replayed| now(replayed.answer));
+            return ran?.answered();
         }
         match self.store.receipt(ticket.warehouse, bound.key).await? {
             Some(receipt) => replay(receipt, bound),
             None => Err(under_way()),
         }
+    }
+
+    /// Whether a request with this key has been answered for good.
+    pub async fn is_kept(&self, warehouse: WarehouseId, key: Uuid) -> Result<bool> {
+        Ok(self.store.receipt(warehouse, key).await?.is_some())
     }
 
     /// Forgets what nobody may ask for any more.
@@ -220,14 +262,14 @@ fn under_way() -> Error {
     Error::new(Kind::Unavailable, "another request with this Idempotency-Key is under way: send it again after a while")
 }
 
-fn now(answer: Answer) -> Answered {
-    Answered { answer, replayed: false }
-}
-
-fn finish(ran: Ran) -> Result<Answered> {
-    match ran {
-        Ran::Done(answer) | Ran::Unchanged(answer) => Ok(now(answer)),
-        Ran::KeyTaken => Err(Error::new(Kind::Internal, "a request without a key met a key")),
+impl Ran {
+    fn answered(self) -> Result<Answered> {
+        let (answer, duplicate_of) = match self {
+            Ran::Done(answer) | Ran::Unchanged(answer) => (answer, None),
+            Ran::Duplicate { answer, of } => (answer, Some(of)),
+            Ran::KeyTaken => return Err(Error::new(Kind::Internal, "a request without a key met a key")),
+        };
+        Ok(Answered { answer, replayed: false, duplicate_of })
     }
 }
 
@@ -240,6 +282,6 @@ fn replay(receipt: Receipt, bound: &IdempotencyKey) -> Result<Answered> {
     }
     match receipt.answer {
         Answer::Refused { kind, message } => Err(Error::new(kind, message)),
-        answer => Ok(Answered { answer, replayed: true }),
+        answer => Ok(Answered { answer, replayed: true, duplicate_of: None }),
     }
 }

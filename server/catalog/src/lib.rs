@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use tokio_util::task::TaskTracker;
 
+mod avro;
 mod blocking;
 pub mod commits;
 pub mod context;
+pub mod coordination;
 pub mod documents;
 pub mod error;
 pub mod events;
+pub mod failpoint;
 pub mod files;
 pub mod idempotency;
 pub mod ident;
@@ -47,6 +50,7 @@ pub struct Catalog {
     pub namespaces: namespaces::Namespaces,
     pub tables: tables::Tables,
     pub commits: commits::Commits,
+    pub coordination: coordination::Coordination,
     pub views: views::Views,
     pub metrics_reports: metrics_reports::MetricsReports,
     pub purges: purge::Purges,
@@ -59,13 +63,20 @@ impl Catalog {
     pub fn new(store: Arc<dyn store::Store>, options: CatalogOptions, running: TaskTracker) -> Self {
         let files = Arc::new(files::Files::new(options.files, options.secrets_key));
         let documents = documents::Documents::new(files.clone(), options.cache_bytes);
-        let mutations = idempotency::Mutations::new(store.clone(), running);
-        let tabulars = tabulars::Tabulars::new(store.clone(), documents.clone(), mutations.clone());
+        let mutations = idempotency::Mutations::new(store.clone(), running.clone());
+        let queues = commits::queue::Queues::new(options.commits.queue);
+        let tabulars = tabulars::Tabulars::new(store.clone(), documents.clone(), mutations.clone(), queues.clone());
         let tables = tables::Tables::new(store.clone(), tabulars.clone(), documents.clone(), files.clone());
         Self {
             warehouses: warehouses::Warehouses::new(store.clone(), files.clone(), mutations.clone()),
             namespaces: namespaces::Namespaces::new(store.clone(), mutations.clone()),
-            commits: commits::Commits::new(store.clone(), tables.clone(), mutations.clone(), options.commits),
+            commits: commits::Commits::new(
+                store.clone(),
+                (tables.clone(), mutations.clone(), queues),
+                options.commits,
+                running,
+            ),
+            coordination: coordination::Coordination::new(store.clone(), tabulars.clone(), documents.clone()),
             views: views::Views::new(store.clone(), tabulars, documents.clone()),
             metrics_reports: metrics_reports::MetricsReports::new(tables.clone()),
             purges: purge::Purges::new(store, documents, files.clone()),

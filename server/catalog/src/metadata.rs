@@ -43,6 +43,8 @@ pub use sort_order::{SortField, SortOrder};
 pub use update::TableUpdate;
 
 pub(crate) use json::{Checked, Flaw, Object, digest};
+pub(crate) use naming::metadata_folder;
+pub(crate) use snapshots::Seat;
 
 /// The newest format version that is read and written here.
 pub const FORMAT_VERSION_MAX: u8 = 3;

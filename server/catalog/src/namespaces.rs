@@ -67,7 +67,7 @@ impl PropertiesChange {
 impl PropertiesChanged {
     /// As it is kept with an `Idempotency-Key`.
     pub fn answer(&self) -> Answer {
-        body(self)
+        Answer::of(self)
     }
 }
 
@@ -112,7 +112,7 @@ impl Namespaces {
         };
         let store = self.store.clone();
         let answer = self.mutations.once(ctx, warehouse.id, async move |ticket| {
-            let answer = body(&namespace);
+            let answer = Answer::of(&namespace);
             let receipt = ticket.receipt(answer.clone());
             match store.create_namespace(&new, receipt.as_ref()).await? {
                 NamespaceCreated::Created => Ok(Ran::Done(answer)),
@@ -128,7 +128,7 @@ impl Namespaces {
                 }
             }
         });
-        from_body(answer.await?.answer)
+        answer.await?.answer.read()
     }
 
     pub async fn update_properties(
@@ -151,7 +151,7 @@ impl Namespaces {
                 NamespaceUpdated::KeyTaken => Ok(Ran::KeyTaken),
             }
         });
-        from_body(answer.await?.answer)
+        answer.await?.answer.read()
     }
 
     pub async fn drop(&self, ctx: &RequestContext, warehouse: &Warehouse, ident: NamespaceIdent) -> Result<()> {
@@ -211,16 +211,4 @@ fn check_name(ident: &NamespaceIdent) -> Result<()> {
         return Err(Error::invalid(format!("namespace has more than {LEVELS_MAX} levels")));
     }
     ident.levels().iter().try_for_each(|level| check_part("a level of the namespace", level))
-}
-
-fn body(value: &impl Serialize) -> Answer {
-    Answer::Body(serde_json::to_string(value).expect("maps and lists of strings are JSON"))
-}
-
-fn from_body<T: serde::de::DeserializeOwned>(answer: Answer) -> Result<T> {
-    match answer {
-        Answer::Body(text) => serde_json::from_str(&text)
-            .map_err(|error| Error::new(Kind::Internal, "a kept answer cannot be read").with_source(error)),
-        _ => Err(Error::new(Kind::Internal, "a kept answer is not of this operation")),
-    }
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use tracing::{info, warn};
 
-mod avro;
+mod names;
 
 use crate::error::Result;
 use crate::files::{FileError, Files, Place};
 use crate::location::Location;
-use avro::Wanted;
+use names::Wanted;
 
 /// The largest manifest list or manifest that is read, in bytes; Iceberg's writers aim at 8 MiB.
 const MANIFEST_LIMIT_BYTES: u64 = 256 * 1024 * 1024;
@@ -158,7 +158,7 @@ impl<S: Sink> Walk<'_, S> {
             Err(error) => return Err(error.into()),
         };
         // A panic of the decoder is one more way to be unreadable.
-        let decoded = tokio::task::spawn_blocking(move || avro::names(&bytes, wanted)).await;
+        let decoded = tokio::task::spawn_blocking(move || names::names(&bytes, wanted)).await;
         match decoded {
             Ok(Ok(names)) => return Ok(Some(names)),
             Ok(Err(error)) => self.unreadable(path, &error),

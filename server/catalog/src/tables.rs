@@ -155,7 +155,7 @@ impl Tables {
             true => vec![self.purge_task(ctx, warehouse, &from).await?],
             false => Vec::new(),
         };
-        Ok(Plan { purges, ..Plan::new(PointerChange::Drop { from }, Answer::Empty) })
+        Ok(Plan { purges, ..Plan::new(ident, PointerChange::Drop { from }, Answer::Empty) })
     }
 
     async fn plan_unregister(&self, warehouse: &Warehouse, ident: &TableIdent) -> Result<Plan> {
@@ -163,7 +163,7 @@ impl Tables {
         // What the answer tells must be readable before the pointer goes.
         self.documents.table(warehouse, &from.metadata_location).await?;
         let answer = from.answer();
-        Ok(Plan::new(PointerChange::Drop { from }, answer))
+        Ok(Plan::new(ident, PointerChange::Drop { from }, answer))
     }
 
     /// A location that a table may be given: inside the warehouse, and no other table's.

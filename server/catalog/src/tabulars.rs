@@ -8,11 +8,13 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use uuid::Uuid;
 
+use crate::commits::queue::{Doors, Queues};
 use crate::commits::store::{PointerChange, Swap, SwapOutcome};
-use crate::commits::swap::{Swapper, certainly_lost, refusal};
+use crate::commits::swap::{Swapper, Written, refusal};
 use crate::context::RequestContext;
 use crate::documents::Documents;
 use crate::error::{Error, Kind, Result};
+use crate::events::{Event, What};
 use crate::idempotency::{Answer, Answered, Mutations, Ran, Ticket};
 use crate::ident::{AttemptId, NamespaceIdent, TableIdent, TabularId, WarehouseId};
 use crate::listing::{Listing, PageRequest};
@@ -104,6 +106,8 @@ pub trait TabularStore: Send + Sync + 'static {
 
 /// One change of one pointer, as planned from the pointer as it was read.
 pub struct Plan {
+    /// The name of the table or view after the change; before it, where it is dropped.
+    pub ident: TableIdent,
     /// `None`: what is asked for is there already.
     pub change: Option<PointerChange>,
     pub answer: Answer,
@@ -115,13 +119,20 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn new(change: PointerChange, answer: Answer) -> Self {
-        Self { change: Some(change), answer, purges: Vec::new(), written: None, adopts: false }
+    pub fn new(ident: &TableIdent, change: PointerChange, answer: Answer) -> Self {
+        Self { ident: ident.clone(), change: Some(change), answer, purges: Vec::new(), written: None, adopts: false }
     }
 
     /// Answers with what is there, and changes nothing.
-    pub fn unchanged(pointer: &Pointer) -> Self {
-        Self { change: None, answer: pointer.answer(), purges: Vec::new(), written: None, adopts: false }
+    pub fn unchanged(ident: &TableIdent, pointer: &Pointer) -> Self {
+        Self {
+            ident: ident.clone(),
+            change: None,
+            answer: pointer.answer(),
+            purges: Vec::new(),
+            written: None,
+            adopts: false,
+        }
     }
 }
 
@@ -132,11 +143,12 @@ pub struct Tabulars {
     swapper: Swapper,
     documents: Documents,
     mutations: Mutations,
+    queues: Queues,
 }
 
 impl Tabulars {
-    pub fn new(store: Arc<dyn Store>, documents: Documents, mutations: Mutations) -> Self {
-        Self { swapper: Swapper::new(store.clone()), store, documents, mutations }
+    pub fn new(store: Arc<dyn Store>, documents: Documents, mutations: Mutations, queues: Queues) -> Self {
+        Self { swapper: Swapper::new(store.clone()), store, documents, mutations, queues }
     }
 
     pub async fn list(
@@ -176,14 +188,28 @@ impl Tabulars {
         F: for<'a> Fn(&'a W, &'a RequestContext, &'a Warehouse) -> BoxFuture<'a, Result<Plan>> + Send + Sync + 'static,
     {
         let (this, home, context) = (self.clone(), warehouse.clone(), ctx.clone());
+        let mut door = None;
         let run = async move |ticket: Ticket| loop {
             let mut planned = plan(&wanted, &context, &home).await?;
             let answer = planned.answer.clone();
             let Some(change) = planned.change.take() else {
                 return Ok(Ran::Unchanged(answer));
             };
+            if door.is_none() {
+                let opened = this.door(&context, &change).await?;
+                let waited = opened.waited;
+                door = Some(opened);
+                // Commits were under way: what was planned is old.
+                if waited {
+                    this.written(&home, planned.written).discard().await;
+                    continue;
+                }
+            }
             match this.swap(&context, &home, (change, planned), &ticket).await? {
-                SwapOutcome::Applied => return Ok(Ran::Done(answer)),
+                SwapOutcome::Applied => {
+                    door.iter().for_each(Doors::changed);
+                    return Ok(Ran::Done(answer));
+                }
                 SwapOutcome::KeyTaken => return Ok(Ran::KeyTaken),
                 SwapOutcome::Lost | SwapOutcome::SnapshotKnown if context.time_left().is_zero() => {
                     return Err(Error::new(Kind::Unavailable, "others kept changing it; nothing was changed"));
@@ -195,31 +221,35 @@ impl Tabulars {
         self.mutations.once(ctx, warehouse.id, run).await
     }
 
+    /// The door of the table that is changed: commits that wait there come before or after, and lose nothing.
+    async fn door(&self, ctx: &RequestContext, change: &PointerChange) -> Result<Doors> {
+        self.queues.doors(ctx, change.from().map(|from| from.id)).await
+    }
+
+    fn written(&self, warehouse: &Arc<Warehouse>, file: Option<String>) -> Written {
+        let files = file.into_iter().collect();
+        Written { documents: self.documents.clone(), warehouse: warehouse.clone(), files }
+    }
+
     async fn swap(
         &self,
         ctx: &RequestContext,
-        warehouse: &Warehouse,
+        warehouse: &Arc<Warehouse>,
         (change, planned): (PointerChange, Plan),
         ticket: &Ticket,
     ) -> Result<SwapOutcome> {
         let swap = Swap {
             attempt: AttemptId(ctx.new_id()),
             warehouse: warehouse.id,
+            events: event(ctx, warehouse.id, &change, &planned).into_iter().collect(),
             changes: vec![change],
             receipts: ticket.receipt(planned.answer).into_iter().collect(),
+            log: Vec::new(),
             purges: planned.purges,
             adopts: planned.adopts,
-            log: Vec::new(),
-            events: Vec::new(),
             at_ms: ctx.now_ms(),
         };
-        let outcome = self.swapper.swap(ctx, &swap).await;
-        if let Some(written) = planned.written
-            && certainly_lost(&outcome)
-        {
-            self.documents.discard(warehouse, &written).await;
-        }
-        outcome
+        self.swapper.swap(ctx, &swap, self.written(warehouse, planned.written)).await
     }
 
     /// Gives a table or view another name; its own name again changes nothing.
@@ -251,8 +281,40 @@ impl Tabulars {
             return Err(Error::new(Kind::AlreadyExists, message));
         }
         if source == to {
-            return Ok(Plan { answer: Answer::Empty, ..Plan::unchanged(&from) });
+            return Ok(Plan { answer: Answer::Empty, ..Plan::unchanged(to, &from) });
         }
-        Ok(Plan::new(PointerChange::Rename { from, to: to.clone() }, Answer::Empty))
+        Ok(Plan::new(to, PointerChange::Rename { from, to: to.clone() }, Answer::Empty))
     }
+}
+
+fn event(ctx: &RequestContext, warehouse: WarehouseId, change: &PointerChange, planned: &Plan) -> Option<Event> {
+    if change.stands() {
+        return None;
+    }
+    let (tabular, kind, uuid, metadata_location) = match change {
+        PointerChange::Create { id, kind, target, .. } => (*id, *kind, target.uuid, &target.metadata_location),
+        PointerChange::Move { from, target, .. } => (from.id, from.kind, target.uuid, &target.metadata_location),
+        PointerChange::Rename { from, .. } | PointerChange::Drop { from } => {
+            (from.id, from.kind, from.uuid, &from.metadata_location)
+        }
+    };
+    let what = match change {
+        PointerChange::Create { .. } | PointerChange::Move { .. } if planned.adopts => What::Registered,
+        PointerChange::Create { .. } => What::Created,
+        PointerChange::Move { .. } => What::Committed,
+        PointerChange::Rename { .. } => What::Renamed,
+        PointerChange::Drop { .. } => What::Dropped,
+    };
+    Some(Event {
+        warehouse,
+        tabular,
+        kind,
+        uuid,
+        ident: planned.ident.clone(),
+        what,
+        metadata_location: metadata_location.clone(),
+        snapshot_id: None,
+        ref_name: None,
+        at_ms: ctx.now_ms(),
+    })
 }

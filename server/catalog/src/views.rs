@@ -159,7 +159,7 @@ impl Views {
         let dropped = self.tabulars.change(ctx, warehouse, (self.clone(), ident), |(this, ident), _, home| {
             let plan = async move {
                 let from = this.pointer(home, ident).await?;
-                Ok(Plan::new(PointerChange::Drop { from }, Answer::Empty))
+                Ok(Plan::new(ident, PointerChange::Drop { from }, Answer::Empty))
             };
             plan.boxed()
         });
@@ -197,12 +197,12 @@ impl Views {
         request.requirements.iter().try_for_each(|requirement| requirement.check(&base.metadata))?;
         let applied = view_metadata::apply(&base.metadata, &request.updates, ctx.now_ms())?;
         if !applied.changed {
-            return Ok(Plan::unchanged(&from));
+            return Ok(Plan::unchanged(ident, &from));
         }
         let target = self.write(ctx, warehouse, applied.metadata, Some(&from)).await?;
         let (answer, written) = (target.answer(), target.metadata_location.clone());
         let change = PointerChange::Move { from, target, news: News::default() };
-        Ok(Plan { written: Some(written), ..Plan::new(change, answer) })
+        Ok(Plan { written: Some(written), ..Plan::new(ident, change, answer) })
     }
 
     async fn plan_register(&self, ctx: &RequestContext, warehouse: &Warehouse, request: &RegisterView) -> Result<Plan> {
@@ -284,7 +284,7 @@ fn made(ctx: &RequestContext, ident: &TableIdent, target: Target) -> Plan {
     let (answer, written) = (target.answer(), target.metadata_location.clone());
     let (id, kind, news) = (TabularId(ctx.new_id()), TabularKind::View, News::default());
     let change = PointerChange::Create { id, ident: ident.clone(), kind, target, news };
-    Plan { written: Some(written), ..Plan::new(change, answer) }
+    Plan { written: Some(written), ..Plan::new(ident, change, answer) }
 }
 
 #[cfg(test)]

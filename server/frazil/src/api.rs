@@ -20,6 +20,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::config::{CommitConfig, LimitsConfig};
 
 pub mod answer;
+pub mod coordination;
 pub mod document;
 pub mod edge;
 pub mod encoding;
@@ -112,6 +113,7 @@ impl Api {
 pub fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::with_openapi(document::head())
         .merge(iceberg::routes())
+        .merge(coordination::routes())
         .merge(management::routes())
         .merge(operations::routes())
 }
@@ -119,7 +121,7 @@ pub fn routes() -> OpenApiRouter<Api> {
 /// The whole service.
 pub fn router(api: Api) -> Router {
     let places = Arc::new(Semaphore::new(api.limits().concurrent_requests));
-    let (catalog, _) = iceberg::routes().merge(management::routes()).split_for_parts();
+    let (catalog, _) = iceberg::routes().merge(coordination::routes()).merge(management::routes()).split_for_parts();
     // Turns away before a byte of the body is read; health and metrics are answered all the more.
     let catalog = catalog.layer(from_fn_with_state(places, edge::shed_load));
     let (operations, _) = operations::routes().split_for_parts();

@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use catalog::commits::settings::{self, Defaults};
 use catalog::files::SecretsKey;
 use catalog::location::Location;
 use figment::providers::Serialized;
@@ -115,6 +116,50 @@ pub struct CommitConfig {
     pub deadline_ms: u64,
     /// How long a metadata file lies on after it fell out of the log.
     pub metadata_delete_grace_ms: i64,
+    /// Requests that may wait for one table; more are turned away with 429.
+    pub queue_max: usize,
+    /// Requests that are committed with one swap.
+    pub group_max: usize,
+    /// How long a branch waits for a request that lost its place to rebased ones.
+    pub turn_ms: u64,
+    /// A request that is older than this is not rebased.
+    pub rebase_max_age_ms: u64,
+    /// `off`, `append` or `streaming`, where neither table nor warehouse says it; without it, pure appends of stock
+    /// streaming writers are rebased.
+    pub rebase: Option<String>,
+    /// Rebase writers that nobody knows, where neither table nor warehouse says it.
+    pub rebase_anonymous: bool,
+    /// Acknowledge a checkpoint that landed before, where neither table nor warehouse says it.
+    pub dedup: bool,
+    /// `accept`, `reject` or `ack`: what becomes of a position behind the ledger's.
+    pub stale: String,
+    /// How long landed snapshots are remembered; 0 is for ever.
+    pub lineage_retention_days: u32,
+    /// How long the commit ids of writers that have no order (Arroyo) are remembered.
+    pub ledger_equality_retention_days: u32,
+    pub log_retention_days: u32,
+    pub event_retention_days: u32,
+}
+
+impl CommitConfig {
+    /// What holds where neither a table nor its warehouse says something else.
+    pub fn defaults(&self) -> Result<Defaults, ConfigError> {
+        let choices = |key: &str, value: &str, choices: &str| {
+            ConfigError::Refused(format!("commit.{key} is '{value}': it must be {choices}"))
+        };
+        let rebase = self
+            .rebase
+            .as_deref()
+            .map(|text| settings::rebase(text).ok_or_else(|| choices("rebase", text, "off, append or streaming")));
+        let stale =
+            settings::stale(&self.stale).ok_or_else(|| choices("stale", &self.stale, "accept, reject or ack"))?;
+        Ok(Defaults {
+            rebase: rebase.transpose()?,
+            rebase_anonymous: self.rebase_anonymous,
+            no_dedup: !self.dedup,
+            stale,
+        })
+    }
 }
 
 /// Bounds of what one request or one process may take.
@@ -130,6 +175,8 @@ pub struct LimitsConfig {
     pub body_timeout_ms: u64,
     /// Metadata documents kept in memory.
     pub metadata_cache_bytes: u64,
+    /// Manifest lists and manifests kept in memory, for commits that are rebased.
+    pub manifest_cache_bytes: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -182,7 +229,22 @@ impl Default for StorageConfig {
 
 impl Default for CommitConfig {
     fn default() -> Self {
-        Self { deadline_ms: 30_000, metadata_delete_grace_ms: 300_000 }
+        Self {
+            deadline_ms: 30_000,
+            metadata_delete_grace_ms: 300_000,
+            queue_max: 1024,
+            group_max: 64,
+            turn_ms: 1_000,
+            rebase_max_age_ms: 10_000,
+            rebase: None,
+            rebase_anonymous: false,
+            dedup: true,
+            stale: "accept".to_owned(),
+            lineage_retention_days: 0,
+            ledger_equality_retention_days: 7,
+            log_retention_days: 30,
+            event_retention_days: 7,
+        }
     }
 }
 
@@ -194,6 +256,7 @@ impl Default for LimitsConfig {
             metadata_body_bytes: 64 << 20,
             body_timeout_ms: 60_000,
             metadata_cache_bytes: 256 << 20,
+            manifest_cache_bytes: 64 << 20,
         }
     }
 }
@@ -269,17 +332,22 @@ impl Config {
             }
         }
         self.secrets.read()?;
+        self.commit.defaults()?;
         Ok(self)
     }
 
     /// The settings that would stop everything if they were 0.
-    fn counts(&self) -> [(&'static str, u64); 8] {
+    fn counts(&self) -> [(&'static str, u64); 12] {
         [
             ("server.connections", self.server.connections as u64),
             ("server.header_timeout_ms", self.server.header_timeout_ms),
             ("database.connections", self.database.connections.into()),
             ("storage.concurrent_operations", self.storage.concurrent_operations as u64),
             ("commit.deadline_ms", self.commit.deadline_ms),
+            ("commit.queue_max", self.commit.queue_max as u64),
+            ("commit.group_max", self.commit.group_max as u64),
+            ("commit.log_retention_days", self.commit.log_retention_days.into()),
+            ("commit.event_retention_days", self.commit.event_retention_days.into()),
             ("limits.concurrent_requests", self.limits.concurrent_requests as u64),
             ("limits.body_bytes", self.limits.body_bytes as u64),
             ("limits.metadata_body_bytes", self.limits.metadata_body_bytes as u64),

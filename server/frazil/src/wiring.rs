@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use catalog::commits::CommitOptions;
+use catalog::commits::queue::QueueOptions;
+use catalog::commits::{CommitOptions, Retention};
 use catalog::context::Clock;
 use catalog::files::{FilesOptions, Place, Storage};
 use catalog::ident::{WarehouseId, WarehouseName};
@@ -91,8 +92,29 @@ fn options(config: &Config) -> Result<CatalogOptions, ConfigError> {
             ..FilesOptions::default()
         },
         cache_bytes: config.limits.metadata_cache_bytes,
-        commits: CommitOptions { metadata_delete_grace_ms: config.commit.metadata_delete_grace_ms },
+        commits: commit_options(config)?,
         secrets_key: config.secrets.read()?,
+    })
+}
+
+fn commit_options(config: &Config) -> Result<CommitOptions, ConfigError> {
+    let commit = &config.commit;
+    Ok(CommitOptions {
+        metadata_delete_grace_ms: commit.metadata_delete_grace_ms,
+        queue: QueueOptions {
+            queue_max: commit.queue_max,
+            group_max: commit.group_max,
+            turn: Duration::from_millis(commit.turn_ms),
+        },
+        rebase_max_age: Duration::from_millis(commit.rebase_max_age_ms),
+        defaults: commit.defaults()?,
+        manifest_cache_bytes: config.limits.manifest_cache_bytes,
+        equality_retention: Duration::from_secs(u64::from(commit.ledger_equality_retention_days) * 24 * 60 * 60),
+        retention: Retention {
+            lineage_days: commit.lineage_retention_days,
+            log_days: commit.log_retention_days,
+            event_days: commit.event_retention_days,
+        },
     })
 }
 

@@ -54,6 +54,11 @@ impl WriterKind {
         }
     }
 
+    /// Whether a writer of this kind writes new files when it repeats a position, so that only the position tells.
+    pub fn goes_by_position(self) -> bool {
+        matches!(self, WriterKind::SparkStreaming | WriterKind::Arroyo)
+    }
+
     /// The reverse of [`Self::as_str`].
     pub fn of(text: &str) -> Option<Self> {
         use WriterKind::{Arroyo, Flink, KafkaConnect, Named, SparkStreaming};
@@ -62,7 +67,8 @@ impl WriterKind {
 }
 
 /// One writer of one branch of one table.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Writer {
     pub kind: WriterKind,
     /// The job, the offsets key, the query or the name that it goes by.
@@ -134,6 +140,16 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// The position as text, for people.
+    pub fn told_position(&self) -> String {
+        match &self.position {
+            Some(Position::Number(number)) => number.to_string(),
+            Some(Position::Offsets(offsets)) => serde_json::to_string(offsets).unwrap_or_default(),
+            Some(Position::Mark(mark)) => mark.clone(),
+            None => "none".to_owned(),
+        }
+    }
+
     /// `None` for a writer that says nothing of itself. Stock writers are known by the keys that they set anyway.
     pub fn of(summary: &Summary) -> Option<Self> {
         flink(summary)
@@ -225,10 +241,7 @@ mod tests {
         let position = Some(Position::Number(3));
         assert_eq!(told(&spark), (WriterKind::SparkStreaming, "q".into(), String::new(), position, None));
         let position = Some(Position::Mark("h".into()));
-        assert_eq!(
-            told(&[(ARROYO_COMMIT, "h")]),
-            (WriterKind::Arroyo, String::new(), String::new(), position, None)
-        );
+        assert_eq!(told(&[(ARROYO_COMMIT, "h")]), (WriterKind::Arroyo, String::new(), String::new(), position, None));
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 
 use crate::commits::identity::{END_OF_INPUT, Identity, Position};
 use crate::commits::lineage::WriterRow;
+use crate::error::Error;
+use crate::ident::TableIdent;
 
 /// `frazil.writer.stale`: what becomes of a position behind the ledger's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,6 +62,10 @@ pub fn decide(evidence: &Evidence<'_>) -> Decision {
     {
         return Decision::StaleEpoch { highest };
     }
+    // Registered, or reset: whatever comes next is new.
+    if row.position.is_none() {
+        return Decision::GoesOn;
+    }
     if let Some(same) = evidence.same {
         return Decision::Duplicate { of: Some(same) };
     }
@@ -82,6 +88,37 @@ pub fn decide(evidence: &Evidence<'_>) -> Decision {
             Stale::Acknowledge => Decision::Duplicate { of: row.snapshot_id },
         },
     }
+}
+
+/// Whether the decision depends on where the row's snapshot lies; walking back over a history is not free.
+pub fn asks_for_ancestry(evidence: &Evidence<'_>) -> bool {
+    let (Some(position), Some(row)) = (&evidence.identity.position, evidence.row) else { return false };
+    let is_ahead = |reached: &Position| position.compare(reached) == Some(Ordering::Greater);
+    evidence.same.is_none() && row.position.as_ref().is_some_and(|reached| !is_ahead(reached))
+}
+
+/// What a decision that refuses says to the client. A silent 200 would lose data, and a 409 would make it retry and
+/// delete its files.
+pub fn refusal(decision: &Decision, identity: &Identity, snapshot_id: i64, table: &TableIdent) -> Error {
+    let (writer, position) = (&identity.writer, identity.told_position());
+    let reset = "reset its position (PUT …/writers/{id}/position under /coordination/v1) if it is to begin anew";
+    Error::unprocessable(match decision {
+        Decision::StaleEpoch { highest } => format!(
+            "writer {writer} commits to {table} with epoch {}, but epoch {highest} has taken over: stop this one",
+            identity.epoch.unwrap_or_default()
+        ),
+        Decision::StalePosition => format!(
+            "writer {writer} is past position {position} in {table}, and frazil.writer.stale is reject: {reset}"
+        ),
+        Decision::Clash { with } => format!(
+            "writer {writer} committed other files to {table} at position {position} with snapshot {}, and now snapshot \
+             {snapshot_id}: two writers may share one name; nothing was changed. {reset}",
+            with.map_or("unknown".to_owned(), |id| id.to_string())
+        ),
+        Decision::GoesOn | Decision::NewIncarnation | Decision::Duplicate { .. } => {
+            "a decision that was no refusal was taken for one".to_owned()
+        }
+    })
 }
 
 #[cfg(test)]
@@ -131,6 +168,7 @@ mod tests {
         assert_eq!(decided(&identity(Some(1), None), &row(Some(7), None), |e| e.row = None), Decision::GoesOn);
         assert_eq!(decided(&identity(None, None), &row(Some(7), None), |_| {}), Decision::GoesOn);
         assert_eq!(decided(&identity(Some(1), None), &row(None, None), |_| {}), Decision::GoesOn);
+        assert_eq!(decided(&identity(Some(1), None), &row(None, None), |e| e.same = Some(70)), Decision::GoesOn);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What is remembered of a table's snapshots and of their writers, beyond expiry and drop, and the port to read it.
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::commits::identity::{Counts, Identity, Position, Writer};
@@ -69,7 +70,8 @@ pub struct Mark {
 }
 
 /// A row of the ledger: how far a writer has come on a ref, and with which snapshot.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct WriterRow {
     pub ref_name: String,
     pub writer: Writer,
@@ -110,10 +112,17 @@ pub struct Walk {
     pub from: i64,
     /// It ends with this snapshot, which is still part of it.
     pub until: Option<i64>,
-    /// It ends before a snapshot with a lower sequence number than this.
+    /// It ends with the first snapshot that has a lower sequence number than this, which is still part of it.
     pub sequence_number_min: i64,
     /// In rows.
     pub limit: u32,
+}
+
+impl Walk {
+    /// This snapshot alone.
+    pub fn step(from: i64) -> Self {
+        Self { from, until: None, sequence_number_min: i64::MIN, limit: 1 }
+    }
 }
 
 /// A listing of the ledger goes by these, in this order, as bytes.

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use crate::commits::request::CommitRequest;
 use crate::commits::requirements::Requirement;
 use crate::error::{Error, Result};
 use crate::metadata::{Snapshot, TableMetadata, TableUpdate};
@@ -11,14 +10,14 @@ use crate::metadata::{Snapshot, TableMetadata, TableUpdate};
 ///
 /// Not asked of a first write to a branch, of staged snapshots, of create-or-replace (which removes the branch
 /// first) and of format version 1.
-pub fn check(base: &TableMetadata, request: &CommitRequest) -> Result<()> {
+pub fn check(base: &TableMetadata, requirements: &[Requirement], updates: &[TableUpdate]) -> Result<()> {
     if base.format_version() < 2 {
         return Ok(());
     }
     let mut added: HashMap<i64, &Snapshot> = HashMap::new();
     let mut heads: HashMap<&str, Option<i64>> =
         base.refs().iter().map(|(name, reference)| (name.as_str(), Some(reference.snapshot_id))).collect();
-    for update in &request.updates {
+    for update in updates {
         match update {
             TableUpdate::AddSnapshot { snapshot } => {
                 added.insert(snapshot.id(), snapshot);
@@ -36,7 +35,7 @@ pub fn check(base: &TableMetadata, request: &CommitRequest) -> Result<()> {
                 let head = heads.insert(ref_name, Some(target.snapshot_id)).flatten();
                 if let (Some(snapshot), Some(head)) = (added.get(&target.snapshot_id), head) {
                     let first = first_of_chain(snapshot, head, &added);
-                    continues(first, head, ref_name, asserts(&request.requirements, ref_name))?;
+                    continues(first, head, ref_name, asserts(requirements, ref_name))?;
                 }
             }
             _ => {}
@@ -80,6 +79,7 @@ fn asserts(requirements: &[Requirement], name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commits::request::CommitRequest;
 
     /// A table whose branch `main` is at snapshot 2, a child of 1.
     fn table(format_version: u8) -> TableMetadata {
@@ -127,7 +127,7 @@ mod tests {
             updates.join(",")
         );
         let request = CommitRequest::parse(body.as_bytes()).unwrap();
-        check(&table(format_version), &request).is_ok()
+        check(&table(format_version), &request.requirements, &request.updates).is_ok()
     }
 
     #[test]

@@ -60,6 +60,16 @@ pub enum PointerChange {
 }
 
 impl PointerChange {
+    /// The pointer that is changed; `None` for a new one.
+    pub fn from(&self) -> Option<&Pointer> {
+        match self {
+            PointerChange::Create { .. } => None,
+            PointerChange::Move { from, .. } | PointerChange::Rename { from, .. } | PointerChange::Drop { from } => {
+                Some(from)
+            }
+        }
+    }
+
     /// Does it take a name, a UUID or a place that another change may want too?
     pub fn takes(&self) -> bool {
         match self {
@@ -67,6 +77,11 @@ impl PointerChange {
             PointerChange::Move { from, target, .. } => !target.stays_at(from),
             PointerChange::Drop { .. } => false,
         }
+    }
+
+    /// Does it leave the pointer as it is? Then only what is remembered of the table changes.
+    pub fn stands(&self) -> bool {
+        matches!(self, PointerChange::Move { from, target, .. } if *target == Target::standing(from))
     }
 }
 
@@ -107,12 +122,7 @@ impl Swap {
 
     /// The pointers that must still be as they were read.
     pub fn expected(&self) -> impl Iterator<Item = &Pointer> {
-        self.changes.iter().filter_map(|change| match change {
-            PointerChange::Create { .. } => None,
-            PointerChange::Move { from, .. } | PointerChange::Rename { from, .. } | PointerChange::Drop { from } => {
-                Some(from)
-            }
-        })
+        self.changes.iter().filter_map(PointerChange::from)
     }
 }
 
@@ -127,6 +137,12 @@ pub struct Target {
 }
 
 impl Target {
+    /// What is there already: for a change of what is remembered of a table, and of nothing else.
+    pub fn standing(pointer: &Pointer) -> Self {
+        let Pointer { uuid, location, metadata_location, .. } = pointer;
+        Self { uuid: *uuid, location: location.clone(), metadata_location: metadata_location.clone() }
+    }
+
     /// What lies there, as the answer of a mutation.
     pub fn answer(&self) -> Answer {
         Answer::Document { uuid: self.uuid, metadata_location: self.metadata_location.clone() }

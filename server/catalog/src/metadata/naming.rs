@@ -12,11 +12,16 @@ pub fn next_metadata_location(metadata: &TableMetadata, previous: Option<&str>, 
     let version = previous.and_then(version_of).map_or(0, |version| version.saturating_add(1));
     let codec = metadata.property(properties::METADATA_COMPRESSION).unwrap_or("none");
     let extension = if codec.eq_ignore_ascii_case("gzip") { ".gz" } else { "" };
-    let folder = match metadata.property(properties::METADATA_PATH) {
+    let folder = metadata_folder(metadata);
+    format!("{folder}/{version:05}-{file_id}{extension}.metadata.json")
+}
+
+/// The folder that a table's metadata files, manifest lists and manifests go to, without a slash at its end.
+pub(crate) fn metadata_folder(metadata: &TableMetadata) -> String {
+    match metadata.property(properties::METADATA_PATH) {
         Some(path) => without_trailing_slash(path).to_owned(),
         None => format!("{}/metadata", without_trailing_slash(metadata.location())),
-    };
-    format!("{folder}/{version:05}-{file_id}{extension}.metadata.json")
+    }
 }
 
 /// Whether a metadata file of this name is gzipped: `….gz.metadata.json`, or `….metadata.json.gz` of old writers.

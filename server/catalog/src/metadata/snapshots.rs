@@ -34,6 +34,20 @@ pub struct Snapshot {
     raw: Box<RawValue>,
 }
 
+/// Where a snapshot is put, and what becomes of it there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seat {
+    pub parent_id: Option<i64>,
+    /// From format version 2 on.
+    pub sequence_number: Option<i64>,
+    pub schema_id: i32,
+    pub manifest_list: String,
+    /// The first row id and the number of rows that take ids; from format version 3 on.
+    pub rows: Option<(i64, i64)>,
+    /// Entries of the summary; `None` takes one away.
+    pub totals: Vec<(&'static str, Option<i64>)>,
+}
+
 impl Snapshot {
     /// Reads what commits ask for; all else, the summary included, stays unread until somebody wants it.
     pub(crate) fn read(raw: &RawValue) -> Checked<Self> {
@@ -114,6 +128,11 @@ impl Snapshot {
         self.member("manifests").unwrap_or_default()
     }
 
+    /// Whether its manifest list is encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.member::<&RawValue>("key-id").is_some()
+    }
+
     pub fn first_row_id(&self) -> Option<i64> {
         self.first_row_id
     }
@@ -144,6 +163,40 @@ impl Snapshot {
         let object = Object::parse(&self.raw).expect("a snapshot was read from an object");
         let raw = object.with(&[("timestamp-ms", timestamp_ms.to_string())]);
         Self { timestamp_ms, raw, ..self.clone() }
+    }
+
+    /// The same snapshot in another place; every other byte of it stays.
+    pub(crate) fn seated(&self, seat: &Seat) -> Self {
+        let object = Object::parse(&self.raw).expect("a snapshot was read from an object");
+        let mut changes =
+            vec![("manifest-list", json::quoted(&seat.manifest_list)), ("schema-id", seat.schema_id.to_string())];
+        changes.extend(seat.parent_id.map(|id| ("parent-snapshot-id", id.to_string())));
+        changes.extend(seat.sequence_number.map(|number| ("sequence-number", number.to_string())));
+        if let Some((first, added)) = seat.rows {
+            changes.extend([("first-row-id", first.to_string()), ("added-rows", added.to_string())]);
+        }
+        changes.extend(self.summary_with(&seat.totals).map(|summary| ("summary", summary.get().to_owned())));
+        Self {
+            parent_id: seat.parent_id,
+            sequence_number: seat.sequence_number.or(self.sequence_number),
+            schema_id: Some(seat.schema_id),
+            manifest_list: Some(seat.manifest_list.clone()),
+            first_row_id: seat.rows.map(|(first, _)| first),
+            added_rows: seat.rows.map(|(_, added)| added),
+            raw: object.with(&changes),
+            ..self.clone()
+        }
+    }
+
+    /// The summary with some of its numbers changed or taken away; `None` where it has none, or nothing changes.
+    fn summary_with(&self, numbers: &[(&str, Option<i64>)]) -> Option<Box<RawValue>> {
+        let summary = self.member::<&RawValue>("summary").filter(|_| !numbers.is_empty())?;
+        let told = numbers.iter().filter_map(|(key, number)| Some((*key, json::quoted(&(*number)?.to_string()))));
+        let changed = Object::parse(summary).ok()?.with(&told.collect::<Vec<_>>());
+        let object = Object::parse(&changed).ok()?;
+        let unknown = numbers.iter().filter(|(key, number)| number.is_none() && object.get(key).is_some());
+        let unknown: Vec<&str> = unknown.map(|(key, _)| *key).collect();
+        Some(if unknown.is_empty() { changed } else { object.without(&unknown) })
     }
 
     /// The same snapshot with the sequence number that format version 2 gives to those of version 1.

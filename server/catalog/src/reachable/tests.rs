@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use apache_avro::Codec;
 use tempfile::TempDir;
 
-use super::avro::tests::{MANIFEST, MANIFEST_LIST, container, entry, manifest_file};
+use super::names::tests::{MANIFEST, MANIFEST_LIST, entry, manifest_file};
 use super::*;
+use crate::avro::tests::container;
 use crate::error::Kind;
 use crate::files::{FilesOptions, Storage};
 

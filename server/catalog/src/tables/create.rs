@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::{Loaded, Tables};
+use crate::commits::settings;
 use crate::commits::store::{News, PointerChange, Target};
 use crate::context::RequestContext;
 use crate::documents::TableDocument;
@@ -77,7 +78,7 @@ impl Tables {
             target,
             news: News::default(),
         };
-        Ok(Plan { written: Some(metadata_location), ..Plan::new(change, answer) })
+        Ok(Plan { written: Some(metadata_location), ..Plan::new(&request.ident, change, answer) })
     }
 
     /// The first metadata of the table, after everything that can be refused was asked.
@@ -87,6 +88,7 @@ impl Tables {
         if let Some(taken) = self.tabulars.find(warehouse, &request.ident).await? {
             return Err(taken.kind.taken(TabularKind::Table, &request.ident));
         }
+        settings::check(&request.properties)?;
         let uuid = ctx.new_id();
         let text = match &request.location {
             Some(location) => location.clone(),

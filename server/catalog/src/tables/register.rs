@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Loaded, Tables};
 use crate::blocking;
-use crate::commits::lineage::Landed;
+use crate::commits::seed;
 use crate::commits::store::{News, PointerChange, SwapOutcome, Target};
 use crate::commits::swap::refusal;
 use crate::context::RequestContext;
@@ -63,8 +63,7 @@ impl Tables {
             metadata_location: request.metadata_location.clone(),
         };
         let answer = target.answer();
-        let lineage = self.new_lineage(warehouse, &document.metadata).await?;
-        let news = News { lineage, ..News::default() };
+        let news = self.news(ctx, warehouse, &document.metadata).await?;
         let change = match present {
             Some(from) => PointerChange::Move { from, target, news },
             None => PointerChange::Create {
@@ -75,7 +74,7 @@ impl Tables {
                 news,
             },
         };
-        Ok(Plan { adopts: true, ..Plan::new(change, answer) })
+        Ok(Plan { adopts: true, ..Plan::new(&request.ident, change, answer) })
     }
 
     /// The document and its location, where neither another table nor a purge has any part in its files.
@@ -123,25 +122,13 @@ impl Tables {
         }
     }
 
-    /// Every snapshot of the document landed, whoever brought it; a UUID that comes back knows most of its own.
-    async fn new_lineage(&self, warehouse: &Warehouse, metadata: &TableMetadata) -> Result<Vec<Landed>> {
+    /// Every snapshot of the document landed, whoever brought it; a UUID that comes back knows most of its own, and all of
+    /// its writers. For one that was never here, the summaries tell who wrote what.
+    async fn news(&self, ctx: &RequestContext, warehouse: &Warehouse, metadata: &TableMetadata) -> Result<News> {
         let ids: Vec<i64> = metadata.snapshots().map(Snapshot::id).collect();
         let known: HashSet<i64> =
             self.commits.landed(warehouse.id, Some(metadata.uuid()), &ids).await?.into_iter().collect();
-        let new = metadata.snapshots().filter(|snapshot| !known.contains(&snapshot.id()));
-        Ok(new
-            .map(|snapshot| Landed {
-                snapshot_id: snapshot.id(),
-                parent_id: snapshot.parent_id(),
-                sequence_number: snapshot.sequence_number(),
-                ref_name: None,
-                class: None,
-                writer: None,
-                is_first: false,
-                rebased: false,
-                at_ms: 0,
-            })
-            .collect())
+        Ok(seed::news(metadata, &known, ctx.now_ms()))
     }
 }
 

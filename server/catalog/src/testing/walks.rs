@@ -44,8 +44,8 @@ pub async fn a_walk_ends_where_it_is_told_to(store: &dyn Store) -> Checked {
     for (walk, expected) in [
         (Walk { until: Some(7), ..from_nine }, vec![9, 8, 7]),
         (Walk { until: Some(9), ..from_nine }, vec![9]),
-        (Walk { sequence_number_min: 8, ..from_nine }, vec![9, 8]),
-        (Walk { sequence_number_min: 10, ..from_nine }, vec![]),
+        (Walk { sequence_number_min: 8, ..from_nine }, vec![9, 8, 7]),
+        (Walk { sequence_number_min: 10, ..from_nine }, vec![9]),
         (Walk { limit: 2, ..from_nine }, vec![9, 8]),
         (Walk { limit: 0, ..from_nine }, vec![]),
         (Walk { until: Some(77), sequence_number_min: 1, limit: 100, ..from_nine }, vec![9, 8, 7, 6, 5, 4, 3, 2, 1]),

@@ -7,14 +7,18 @@ use std::task::{Context, Poll};
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use catalog::commits::Committed;
 use catalog::tables::{LoadOutcome, Loaded};
 use hyper::body::{Body, Frame, SizeHint};
 
 use crate::api::Api;
 use crate::api::error::ApiError;
+
+/// Names the snapshot that has what a commit brought once more.
+const DUPLICATE_OF: HeaderName = HeaderName::from_static("x-frazil-duplicate-of");
 
 /// What the client has already, out of `If-None-Match`.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -71,6 +75,14 @@ pub fn document(loaded: Loaded) -> Response {
     let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let mut response = Response::new(axum::body::Body::new(Chunks::around(loaded)));
     response.headers_mut().extend([json].into_iter().chain(etag));
+    response
+}
+
+/// A table after a commit.
+pub fn committed(committed: Committed) -> Response {
+    let duplicate_of = committed.duplicate_of.map(|id| (DUPLICATE_OF, HeaderValue::from(id)));
+    let mut response = document(committed.table);
+    response.headers_mut().extend(duplicate_of);
     response
 }
 

@@ -39,8 +39,8 @@ const OF_CHANGES: [(&str, &str); 1] =
 const OF_KEYS: [(&str, &str); 1] =
     [("422", "The Idempotency-Key was used for another request, or the request contradicts itself")];
 
-/// Below this root changes take an `Idempotency-Key`.
-const KEYED: &str = "/v1/";
+/// Below these roots changes take an `Idempotency-Key`.
+const KEYED: [&str; 2] = ["/v1/", "/coordination/v1/"];
 
 /// One operation of a document.
 pub struct Listed<'a> {
@@ -113,7 +113,7 @@ fn complete(method: &str, path: &str, operation: &mut Operation) {
     operation.operation_id = operation.operation_id.take().map(|handler| camel_case(&handler));
     let mut parameters: Vec<Parameter> = path_parameters(path).collect();
     let changes = matches!(method, "POST" | "PUT" | "DELETE");
-    let keyed = changes && path.starts_with(KEYED);
+    let keyed = changes && KEYED.iter().any(|root| path.starts_with(root));
     if keyed {
         parameters.push(idempotency_key());
     }
@@ -163,6 +163,8 @@ fn path_parameters(path: &str) -> impl Iterator<Item = Parameter> + use<'_> {
             "namespace" => "The levels of the namespace, each percent-encoded, with %1F between them",
             "table" => "The name of the table, percent-encoded",
             "view" => "The name of the view, percent-encoded",
+            "writer" => "The id of the writer, percent-encoded",
+            "attempt" => "The Idempotency-Key of the request, a UUID, or the id of its snapshot, an integer",
             "function" => "The name of the function, percent-encoded",
             _ => "A name, percent-encoded",
         };

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, MatchedPath};
 use axum::http::request::Parts;
+use catalog::commits::log::Wanted;
 use catalog::context::RequestContext;
-use catalog::error::Kind;
+use catalog::error::{Error, Kind};
 use catalog::ident::{NamespaceIdent, TableIdent};
 use catalog::warehouses::Warehouse;
+use uuid::Uuid;
 
 use crate::api::Api;
 use crate::api::error::{ApiError, Result};
@@ -40,6 +42,20 @@ pub struct AtFunction {
     pub warehouse: Arc<Warehouse>,
     pub namespace: NamespaceIdent,
     pub name: String,
+}
+
+/// A writer of a table of the path; neither need exist.
+pub struct AtWriter {
+    pub warehouse: Arc<Warehouse>,
+    pub ident: TableIdent,
+    pub id: String,
+}
+
+/// A request to a table of the path, named by what its client knows of it.
+pub struct AtAttempt {
+    pub warehouse: Arc<Warehouse>,
+    pub ident: TableIdent,
+    pub wanted: Wanted,
 }
 
 /// The name of a warehouse in the path, which may not exist.
@@ -205,6 +221,34 @@ impl FromRequestParts<Api> for AtFunction {
         let name = decode(Raw::of(parts).part("function"), Reading::Uri)?;
         Ok(Self { warehouse, namespace, name })
     }
+}
+
+impl FromRequestParts<Api> for AtWriter {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
+        let AtTable { warehouse, ident } = AtTable::from_request_parts(parts, api).await?;
+        let id = decode(Raw::of(parts).part("writer"), Reading::Uri)?;
+        Ok(Self { warehouse, ident, id })
+    }
+}
+
+impl FromRequestParts<Api> for AtAttempt {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
+        let AtTable { warehouse, ident } = AtTable::from_request_parts(parts, api).await?;
+        let wanted = wanted(&decode(Raw::of(parts).part("attempt"), Reading::Uri)?)?;
+        Ok(Self { warehouse, ident, wanted })
+    }
+}
+
+/// A key is a UUID, a snapshot id an integer.
+fn wanted(attempt: &str) -> catalog::error::Result<Wanted> {
+    let snapshot = || attempt.parse().map(Wanted::Snapshot).ok();
+    let key = || Uuid::try_parse(attempt).map(Wanted::Key).ok();
+    let message = "an attempt is named by its Idempotency-Key, a UUID, or by the id of its snapshot, an integer";
+    snapshot().or_else(key).ok_or_else(|| Error::invalid(message))
 }
 
 impl FromRequestParts<Api> for Parent {

@@ -61,7 +61,17 @@ pub fn of_file(path: &Path) -> Result<figment::providers::Data<Toml>, ConfigErro
 }
 
 fn is_setting(name: &str) -> bool {
-    name.starts_with(ENV_PREFIX) && name != CONFIG_FILE && name != SERVER
+    name.starts_with(ENV_PREFIX) && name != CONFIG_FILE && name != SERVER && !arms_failpoints(name)
+}
+
+#[cfg(feature = "failpoints")]
+fn arms_failpoints(name: &str) -> bool {
+    name == catalog::failpoint::VARIABLE
+}
+
+#[cfg(not(feature = "failpoints"))]
+fn arms_failpoints(_: &str) -> bool {
+    false
 }
 
 fn not_toml(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use catalog::commits;
 use catalog::idempotency;
 use catalog::warehouses::Warehouse;
 use serde::Deserialize;
@@ -31,7 +30,7 @@ pub async fn get_config(State(api): State<Api>, Query(query): Query<ConfigQuery>
         Some(name) => api.catalog.warehouses.get(name).await?,
     };
     let mut defaults = warehouse.client_defaults();
-    defaults.extend(commits::config_defaults(api.commit_deadline_ms()));
+    defaults.extend(api.catalog.commits.config_defaults(&warehouse, api.commit_deadline_ms()));
     Ok(Json(CatalogConfig {
         defaults,
         overrides: overrides(&api, &warehouse),

@@ -7,7 +7,7 @@ use axum::response::Response;
 use catalog::commits::request::CommitRequest;
 
 use crate::api::Api;
-use crate::api::answer::{IfNoneMatch, document};
+use crate::api::answer::{IfNoneMatch, committed, document};
 use crate::api::error::Result;
 use crate::api::iceberg::wire::commits::CommitTableRequest;
 use crate::api::iceberg::wire::paging::Paging;
@@ -77,14 +77,19 @@ pub async fn table_exists(
 #[utoipa::path(post, path = "/v1/{prefix}/namespaces/{namespace}/tables/{table}", tag = "tables",
     request_body = CommitTableRequest,
     responses((status = 200, description = "The table as it is now", body = LoadTableResult,
-               headers(("ETag" = String, description = "Names this answer"))),
+               headers(("ETag" = String, description = "Names this answer"),
+                       ("x-frazil-duplicate-of" = String, description = "Nothing was added: the writer had committed \
+                           the same before, with this snapshot"))),
+              (status = 422, description = "Refused without harm to the client's files: another content at a position \
+                  that was committed, or an epoch that was taken over"),
+              (status = 429, description = "Too many commits wait for this table: send it again"),
               (status = 409, description = "A requirement does not hold: load the table, and commit anew")))]
 pub async fn update_table(
     State(api): State<Api>,
     AtTable { warehouse, ident }: AtTable,
     Mutation { ctx, body }: Mutation<CommitRequest>,
 ) -> Result<Response> {
-    Ok(document(api.catalog.commits.commit(&ctx, &warehouse, ident, body).await?))
+    Ok(committed(api.catalog.commits.commit(&ctx, &warehouse, ident, body).await?))
 }
 
 /// Drop a table, and its files too where that is asked for.

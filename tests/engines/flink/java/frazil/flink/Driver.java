@@ -72,6 +72,8 @@ public final class Driver {
       case "wait":
         jobs.await(request.path("job").asText());
         return null;
+      case "state":
+        return jobs.state(request.path("job").asText());
       case "cancel-all":
         jobs.cancelAll();
         return null;

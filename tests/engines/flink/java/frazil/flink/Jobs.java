@@ -21,6 +21,11 @@ final class Jobs {
     running.get(id).getJobExecutionResult().get();
   }
 
+  /** What Flink calls it: RUNNING, RESTARTING, FINISHED, FAILED and so on. */
+  String state(String id) throws Exception {
+    return running.get(id).getJobStatus().get().name();
+  }
+
   /** Cancels what still runs, as a test that failed leaves it. */
   void cancelAll() throws Exception {
     for (JobClient job : running.values()) {

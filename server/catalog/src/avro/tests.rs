@@ -1,0 +1,101 @@
+use super::*;
+
+/// A container file with the schema's very text, which the crate's own writer would put in order.
+pub(crate) fn container(schema: &str, codec: Codec, records: &[Value]) -> Vec<u8> {
+    const MARKER: [u8; MARKER_BYTES] = *b"sixteen bytes ok";
+    let mut layout = serde_json::from_str(schema).unwrap();
+    make_plain(&mut layout, &mut HashSet::new());
+    let layout = Schema::parse(&layout).unwrap();
+    let codec_name = <&str>::from(codec);
+    let mut file = MAGIC.to_vec();
+    file.extend(long(2));
+    for (key, value) in [("avro.schema", schema), ("avro.codec", codec_name)] {
+        file.extend([long(key.len()), key.into(), long(value.len()), value.into()].concat());
+    }
+    file.extend(long(0));
+    file.extend(MARKER);
+    let mut block: Vec<u8> =
+        records.iter().flat_map(|record| to_avro_datum(&layout, record.clone()).unwrap()).collect();
+    codec.compress(&mut block).unwrap();
+    file.extend([long(records.len()), long(block.len()), block, MARKER.to_vec()].concat());
+    file
+}
+
+fn long(value: usize) -> Vec<u8> {
+    to_avro_datum(&Schema::Long, Value::Long(value as i64)).unwrap()
+}
+
+const SCHEMA: &str = r#"{"type": "record", "name": "r", "doc": "kept", "fields": [
+    {"name": "a", "type": "long", "field-id": 7},
+    {"name": "odd name", "type": ["null", {"type": "record", "name": "inner", "fields": [
+        {"name": "b", "type": "string", "field-id": 9}]}], "default": null, "field-id": 8}]}"#;
+
+fn row(a: i64, b: Option<&str>) -> Value {
+    let inner = b.map(|b| Value::Record(vec![("b".to_owned(), Value::String(b.to_owned()))]));
+    let inner = inner.map_or(Value::Union(0, Box::new(Value::Null)), |inner| Value::Union(1, Box::new(inner)));
+    Value::Record(vec![("a".to_owned(), Value::Long(a)), ("field_at_1".to_owned(), inner)])
+}
+
+#[test]
+fn values_are_found_by_the_ids_of_their_fields() {
+    let bytes = container(SCHEMA, Codec::Null, &[row(1, Some("x")), row(2, None)]);
+    let file = File::open(&bytes).unwrap();
+    let (fields, inner) = (Fields::of(file.schema()), Fields::of(&type_of(file.schema(), 8)));
+    let mut read = Vec::new();
+    file.for_each(|record, _| {
+        let b = fields.get(&record, 8).and_then(|value| inner.string(value, 9)).map(str::to_owned);
+        read.push((fields.long(&record, 7), b, fields.int(&record, 5)));
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(read, [(Some(1), Some("x".to_owned()), None), (Some(2), None, None)]);
+}
+
+#[test]
+fn a_filtered_file_keeps_its_header_and_the_bytes_of_what_it_keeps() {
+    for codec in [Codec::Null, Codec::Snappy] {
+        let rows = [row(1, Some("x")), row(2, None), row(3, Some("y"))];
+        let whole = container(SCHEMA, codec, &rows);
+        let file = File::open(&whole).unwrap();
+        let even = file.filtered(|record| Ok(Fields::of(file.schema()).long(record, 7) != Some(2))).unwrap();
+        let expected = container(SCHEMA, codec, &[rows[0].clone(), rows[2].clone()]);
+        assert_eq!(File::open(&even).unwrap().header, File::open(&expected).unwrap().header);
+        assert_eq!(even.len(), expected.len());
+        let mut left = 0;
+        let count = |_, _: &[u8]| {
+            left += 1;
+            Ok(())
+        };
+        File::open(&even).unwrap().for_each(count).unwrap();
+        assert_eq!(left, 2);
+    }
+}
+
+#[test]
+fn a_file_that_is_broken_off_or_damaged_is_unreadable() {
+    let whole = container(SCHEMA, Codec::Null, &[row(1, None)]);
+    let mut damaged = whole.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    for bytes in [&whole[..whole.len() - 1], &damaged] {
+        let read = File::open(bytes).unwrap().for_each(|_, _| Ok(()));
+        assert!(matches!(read, Err(Unreadable::Broken)));
+    }
+}
+
+#[test]
+fn records_that_take_no_room_do_not_count_for_ever() {
+    let mut endless = container(r#"{"type": "record", "name": "r", "fields": []}"#, Codec::Null, &[]);
+    let marker = endless.len() - MARKER_BYTES - 2;
+    endless.splice(marker..marker + 1, to_avro_datum(&Schema::Long, Value::Long(i64::MAX)).unwrap());
+    let read = File::open(&endless).unwrap().for_each(|_, _| Ok(()));
+    assert!(matches!(read, Err(Unreadable::Broken)));
+}
+
+#[test]
+fn a_codec_that_nobody_knows_is_told() {
+    let whole = container(SCHEMA, Codec::Null, &[]);
+    let at = whole.windows(4).rposition(|window| window == b"null").unwrap();
+    let mut other = whole.clone();
+    other[at..at + 4].copy_from_slice(b"lzma");
+    assert!(matches!(File::open(&other), Err(Unreadable::UnknownCodec)));
+}

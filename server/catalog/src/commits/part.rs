@@ -1,0 +1,290 @@
+//! One table's part in a swap: its document so far, and everything that is written with its pointer.
+
+use std::sync::Arc;
+
+use crate::blocking;
+use crate::commits::intent::added;
+use crate::commits::lineage::{Landed, Mark, WriterRow};
+use crate::commits::rebase::{NewFile, Relinked};
+use crate::commits::store::{News, PointerChange, Target};
+use crate::context::RequestContext;
+use crate::documents::TableDocument;
+use crate::error::Result;
+use crate::events::{Event, What};
+use crate::ident::{TableIdent, TabularId, WarehouseId};
+use crate::location::Location;
+use crate::metadata::{self, Applied, TableMetadata, TableUpdate};
+use crate::tabulars::{Pointer, TabularKind};
+
+/// A chain of commits on one table, not written yet. Each of them is judged against what the ones before it left.
+pub(super) struct Part {
+    pub ident: TableIdent,
+    warehouse: WarehouseId,
+    origin: Origin,
+    metadata: TableMetadata,
+    is_changed: bool,
+    news: News,
+    files: Vec<NewFile>,
+    events: Vec<Event>,
+    dropped_files: Vec<String>,
+}
+
+/// What the part begins with.
+enum Origin {
+    Pointer(Pointer),
+    /// A new table.
+    Nothing(TabularId),
+}
+
+/// A part that is ready to be written.
+pub(super) struct Ready {
+    pub change: PointerChange,
+    pub target: Target,
+    /// `None` where the document stays as it is.
+    pub document: Option<Arc<TableDocument>>,
+    pub files: Vec<NewFile>,
+    pub events: Vec<Event>,
+    pub dropped_files: Vec<String>,
+}
+
+impl Part {
+    /// Begins with a table as it is.
+    pub fn new(warehouse: WarehouseId, ident: TableIdent, pointer: Pointer, metadata: TableMetadata) -> Self {
+        Self {
+            ident,
+            warehouse,
+            origin: Origin::Pointer(pointer),
+            metadata,
+            is_changed: false,
+            news: News::default(),
+            files: Vec::new(),
+            events: Vec::new(),
+            dropped_files: Vec::new(),
+        }
+    }
+
+    /// A table that is made by its first commit.
+    pub fn create(
+        ctx: &RequestContext,
+        warehouse: WarehouseId,
+        ident: TableIdent,
+        (metadata, updates): (TableMetadata, &[TableUpdate]),
+    ) -> Self {
+        let id = TabularId(ctx.new_id());
+        let pointer = Pointer {
+            id,
+            kind: TabularKind::Table,
+            uuid: metadata.uuid(),
+            location: String::new(),
+            metadata_location: String::new(),
+            version: 0,
+        };
+        let mut part = Self::new(warehouse, ident, pointer, metadata);
+        part.origin = Origin::Nothing(id);
+        part.is_changed = true;
+        let landed = landed(updates, &part.metadata, ctx.now_ms(), |_, _| None);
+        part.tell(What::Created, landed.last(), ctx.now_ms());
+        part.remember(landed, Vec::new(), ctx.now_ms());
+        part
+    }
+
+    pub fn metadata(&self) -> &TableMetadata {
+        &self.metadata
+    }
+
+    pub fn pointer(&self) -> Option<&Pointer> {
+        match &self.origin {
+            Origin::Pointer(pointer) => Some(pointer),
+            Origin::Nothing(_) => None,
+        }
+    }
+
+    /// Whether there is anything to write.
+    pub fn is_changed(&self) -> bool {
+        self.is_changed || !self.news.writers.is_empty()
+    }
+
+    /// Where its first change finds the document that it changes; later ones change what was never written.
+    pub fn previous_location(&self) -> Option<&str> {
+        self.pointer().filter(|_| !self.is_changed).map(|pointer| pointer.metadata_location.as_str())
+    }
+
+    /// The snapshots that the chain has brought so far, the oldest first.
+    pub fn lineage(&self) -> &[Landed] {
+        &self.news.lineage
+    }
+
+    pub fn has_landed(&self, snapshot_id: i64) -> bool {
+        self.news.lineage.iter().any(|landed| landed.snapshot_id == snapshot_id)
+    }
+
+    /// The last row that the chain has for a writer.
+    pub fn row(&self, wanted: impl Fn(&WriterRow) -> bool) -> Option<&WriterRow> {
+        self.news.writers.iter().find(|row| wanted(row))
+    }
+
+    /// Puts a row in the place of the one of its ref and writer.
+    pub fn put_row(&mut self, row: WriterRow) {
+        let same = |other: &WriterRow| other.ref_name == row.ref_name && other.writer == row.writer;
+        match self.news.writers.iter_mut().find(|other| same(other)) {
+            Some(other) => *other = row,
+            None => self.news.writers.push(row),
+        }
+    }
+
+    pub fn carry(&mut self, carried: Vec<(String, i64)>) {
+        self.news.carried.extend(carried);
+    }
+
+    /// Takes in a commit: its document, its snapshots and their writers, and the files that a rebase made for it.
+    pub fn add(&mut self, applied: Applied, landed: Vec<Landed>, relinked: Option<Relinked>, at_ms: i64) {
+        self.metadata = applied.metadata;
+        self.is_changed = true;
+        self.dropped_files.extend(own_files(applied.dropped_metadata_files, &self.metadata));
+        self.tell(What::Committed, landed.last(), at_ms);
+        let files = relinked.map(|relinked| relinked.files).unwrap_or_default();
+        self.remember(landed, files, at_ms);
+    }
+
+    fn remember(&mut self, landed: Vec<Landed>, files: Vec<NewFile>, at_ms: i64) {
+        for one in &landed {
+            if let (Some(ref_name), Some(mark)) = (&one.ref_name, &one.writer) {
+                let row = self.moved_row(ref_name, one, mark, at_ms);
+                self.put_row(row);
+            }
+        }
+        self.news.lineage.extend(landed);
+        self.files.extend(files);
+    }
+
+    /// The row of a writer whose snapshot has come to a ref. What it does not say of itself stays as it was.
+    fn moved_row(&self, ref_name: &str, landed: &Landed, mark: &Mark, at_ms: i64) -> WriterRow {
+        let before = self.row(|row| row.ref_name == ref_name && row.writer == mark.identity.writer);
+        WriterRow {
+            ref_name: ref_name.to_owned(),
+            writer: mark.identity.writer.clone(),
+            position: mark.identity.position.clone().or_else(|| before.and_then(|row| row.position.clone())),
+            snapshot_id: Some(landed.snapshot_id),
+            sequence_number: landed.sequence_number,
+            first_snapshot_id: before.and_then(|row| row.first_snapshot_id).or(Some(landed.snapshot_id)),
+            epoch: mark.identity.epoch.max(before.and_then(|row| row.epoch)),
+            retired: false,
+            at_ms,
+        }
+    }
+
+    fn tell(&mut self, what: What, landed: Option<&Landed>, at_ms: i64) {
+        let tabular = match &self.origin {
+            Origin::Pointer(pointer) => pointer.id,
+            Origin::Nothing(id) => *id,
+        };
+        self.events.push(Event {
+            warehouse: self.warehouse,
+            tabular,
+            kind: TabularKind::Table,
+            uuid: self.metadata.uuid(),
+            ident: self.ident.clone(),
+            what,
+            // Known when the whole chain is.
+            metadata_location: String::new(),
+            snapshot_id: landed.map(|landed| landed.snapshot_id),
+            ref_name: landed.and_then(|landed| landed.ref_name.clone()),
+            at_ms,
+        });
+    }
+
+    /// Gives the document its bytes and its place.
+    pub async fn ready(self, ctx: &RequestContext) -> Result<Ready> {
+        let Self { ident, origin, metadata, is_changed, news, files, mut events, dropped_files, .. } = self;
+        if let (Origin::Pointer(pointer), false) = (&origin, is_changed) {
+            let target = stays(pointer);
+            let change = PointerChange::Move { from: pointer.clone(), target: target.clone(), news };
+            return Ok(Ready { change, target, document: None, files, events, dropped_files });
+        }
+        let previous = match &origin {
+            Origin::Pointer(pointer) => Some(pointer.metadata_location.as_str()),
+            Origin::Nothing(_) => None,
+        };
+        let target = Target {
+            uuid: metadata.uuid(),
+            location: Location::parse(metadata.location())?.canonical(),
+            metadata_location: metadata::next_metadata_location(&metadata, previous, ctx.new_id()),
+        };
+        events.iter_mut().for_each(|event| event.metadata_location.clone_from(&target.metadata_location));
+        let document = blocking::run(move || Ok(Arc::new(TableDocument::encoded(metadata)))).await?;
+        let change = match origin {
+            Origin::Pointer(from) => PointerChange::Move { from, target: target.clone(), news },
+            Origin::Nothing(id) => {
+                PointerChange::Create { id, ident, kind: TabularKind::Table, target: target.clone(), news }
+            }
+        };
+        Ok(Ready { change, target, document: Some(document), files, events, dropped_files })
+    }
+}
+
+impl Ready {
+    /// The files that are written for this part, those that the document refers to first.
+    pub fn locations(&self) -> impl Iterator<Item = &str> {
+        let own = self.document.is_some().then_some(self.target.metadata_location.as_str());
+        self.files.iter().map(|file| file.location.as_str()).chain(own)
+    }
+}
+
+/// What a pointer says already.
+pub(crate) fn stays(pointer: &Pointer) -> Target {
+    Target {
+        uuid: pointer.uuid,
+        location: pointer.location.clone(),
+        metadata_location: pointer.metadata_location.clone(),
+    }
+}
+
+/// The snapshots that updates bring, each with the branch on whose chain it was put. `more` gives what only the lineage
+/// knows: the mark of a cherry-picked snapshot's source.
+pub(super) fn landed(
+    updates: &[TableUpdate],
+    after: &TableMetadata,
+    at_ms: i64,
+    more: impl Fn(i64, Option<&str>) -> Option<Mark>,
+) -> Vec<Landed> {
+    added(updates)
+        .map(|snapshot| {
+            let ref_name = ref_of(updates, snapshot.id());
+            Landed {
+                snapshot_id: snapshot.id(),
+                parent_id: snapshot.parent_id(),
+                sequence_number: after
+                    .snapshot(snapshot.id())
+                    .map_or(snapshot.sequence_number(), |kept| kept.sequence_number()),
+                class: None,
+                writer: Mark::of(snapshot).or_else(|| more(snapshot.id(), ref_name.as_deref())),
+                is_first: false,
+                rebased: false,
+                ref_name,
+                at_ms,
+            }
+        })
+        .collect()
+}
+
+/// The ref that a new snapshot was put on: itself, or with a chain of new snapshots that ends there.
+pub(super) fn ref_of(updates: &[TableUpdate], snapshot_id: i64) -> Option<String> {
+    let parent = |id: &i64| added(updates).find(|snapshot| snapshot.id() == *id).and_then(|child| child.parent_id());
+    updates.iter().rev().find_map(|update| match update {
+        TableUpdate::SetSnapshotRef { ref_name, target } => {
+            // No chain is longer than the list of what was added.
+            let mut chain = std::iter::successors(Some(target.snapshot_id), parent).take(updates.len());
+            chain.any(|id| id == snapshot_id).then(|| ref_name.clone())
+        }
+        _ => None,
+    })
+}
+
+/// A log may name files of other tables, where a document was copied: only what lies below the table is its own.
+fn own_files(files: Vec<String>, metadata: &TableMetadata) -> Vec<String> {
+    let Ok(home) = Location::parse(metadata.location()) else {
+        return Vec::new();
+    };
+    let is_own = |file: &String| Location::parse(file).is_ok_and(|file| home.contains(&file));
+    files.into_iter().filter(is_own).collect()
+}

@@ -1,0 +1,427 @@
+//! One round of a group: its members are judged one by one, then one document is written and one pointer moved for all.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use metrics::{counter, histogram};
+use tokio::sync::OwnedMutexGuard;
+use tracing::Instrument;
+
+use crate::commits::journal::{Ending, Passage, count, entry, failed};
+use crate::commits::judge::{Asking, Fit, Judge, Verdict};
+use crate::commits::lineage::{Asked, LedgerRead};
+use crate::commits::log::{LogEntry, Outcome};
+use crate::commits::part::Part;
+use crate::commits::queue::{Member, Queue};
+use crate::commits::store::{PointerRead, SwapOutcome};
+use crate::commits::swap::refusal;
+use crate::commits::{Change, Commits, Landing, in_doubt, landing};
+use crate::context::RequestContext;
+use crate::error::{Error, Kind, Result};
+use crate::idempotency::{Answer, Ran, Receipt};
+use crate::ident::{AttemptId, TableIdent};
+use crate::tabulars::{Pointer, TabularKind};
+use crate::warehouses::Warehouse;
+
+/// Requests that went with one swap.
+pub const GROUP_SIZE: &str = "frazil_commit_group_size";
+
+/// Requests that were put on another head than they were built on.
+pub const REBASES_TOTAL: &str = "frazil_commit_rebases_total";
+
+/// Swaps that lost to another process.
+pub const SWAPS_LOST_TOTAL: &str = "frazil_commit_swaps_lost_total";
+
+/// A member whose answer depends on the swap.
+struct Joined {
+    member: Member,
+    outcome: Outcome,
+    duplicate_of: Option<i64>,
+    /// The class of a snapshot that was put in another place than its writer put it.
+    rebased: Option<&'static str>,
+}
+
+impl Commits {
+    /// Serves a group to its end: every member is answered, or waits in the queue again.
+    pub(super) async fn serve(
+        self,
+        queue: Arc<Queue>,
+        warehouse: Arc<Warehouse>,
+        mut group: Vec<Member>,
+        _door: OwnedMutexGuard<()>,
+    ) {
+        let mut lost = 0;
+        while !group.is_empty() {
+            crate::failpoint::reach("commit-taken").await;
+            histogram!(GROUP_SIZE).record(group.len() as f64);
+            let span = tracing::info_span!("commit group", size = group.len(), lost);
+            group = self.round(&queue, &warehouse, group).instrument(span).await;
+            lost += 1;
+            group = self.without_overdue(&warehouse, group);
+            // Smaller groups are quicker, and lose less.
+            if lost % 2 == 0 && group.len() > 1 {
+                queue.put_back(group.split_off(group.len().div_ceil(2)));
+            }
+        }
+    }
+
+    fn without_overdue(&self, warehouse: &Warehouse, group: Vec<Member>) -> Vec<Member> {
+        let (overdue, rest): (Vec<_>, Vec<_>) = group.into_iter().partition(Member::is_overdue);
+        for member in overdue {
+            self.refuse(warehouse, member, 1, Error::conflict(TOO_SLOW));
+        }
+        rest
+    }
+
+    /// Returns the members that are to be judged again.
+    async fn round(&self, queue: &Queue, warehouse: &Arc<Warehouse>, group: Vec<Member>) -> Vec<Member> {
+        let size = group.len();
+        let (mut judge, group) = match self.begin(queue, warehouse, group).await {
+            Ok(begun) => begun,
+            Err((group, error)) => {
+                group.into_iter().for_each(|member| self.refuse(warehouse, member, size, again(&error)));
+                return Vec::new();
+            }
+        };
+        let Some(pointer) = judge.part.pointer().cloned() else { return Vec::new() };
+        let mut joined = Vec::with_capacity(size);
+        for mut member in group {
+            member.judged += 1;
+            let asking = Asking {
+                ctx: &member.ctx,
+                change: &member.change,
+                arrived: Some(member.arrived),
+                is_abandoned: member.ticket.is_abandoned(),
+            };
+            match judge.judge(&asking).await {
+                Ok(verdict) => {
+                    if let Some(one) = self.settle(warehouse, &judge, &pointer, size, (member, verdict)) {
+                        joined.push(one);
+                    }
+                }
+                // At once, and not after the swap: losers that are answered together come back together.
+                Err(error) => {
+                    self.give_turn(queue, &judge.part, &member, &error);
+                    self.refuse(warehouse, member, size, error);
+                }
+            }
+        }
+        match judge.part.is_changed() {
+            true => self.write(queue, warehouse, judge, joined).await,
+            false => Vec::new(),
+        }
+    }
+
+    /// Reads what a group is judged with: the pointer, then the ledger, which may only be newer.
+    async fn begin<'a>(
+        &'a self,
+        queue: &Queue,
+        warehouse: &'a Arc<Warehouse>,
+        mut group: Vec<Member>,
+    ) -> Result<(Judge<'a>, Vec<Member>), (Vec<Member>, Error)> {
+        // The request that waited for nobody was read just now.
+        let is_fresh = matches!(&group[..], [only] if only.judged == 0 && queue.is_newer(only.change.read_at));
+        if !is_fresh && let Err(error) = self.read_again(warehouse, &mut group).await {
+            return Err((group, error));
+        }
+        let read = group[0].change.read.clone();
+        let judge = async {
+            let pointer = match read.pointer {
+                Some(pointer) if pointer.kind == TabularKind::Table => pointer,
+                _ => return Err(TabularKind::Table.missing(&group[0].change.ident)),
+            };
+            let asked = group.iter().flat_map(|member| member.change.asked()).collect();
+            self.judge_for(warehouse, (pointer, group[0].change.ident.clone()), asked).await
+        };
+        match judge.await {
+            Ok(judge) => Ok((judge, group)),
+            Err(error) if error.kind() == Kind::NoSuchTable => Err((self.of_a_lost_table(warehouse, group).await, error)),
+            Err(error) => Err((group, error)),
+        }
+    }
+
+    /// A judge for one table, and for the writers that want to change it.
+    pub(super) async fn judge_for<'a>(
+        &'a self,
+        warehouse: &'a Arc<Warehouse>,
+        (pointer, ident): (Pointer, TableIdent),
+        asked: Vec<Asked>,
+    ) -> Result<Judge<'a>> {
+        let ledger = match asked.is_empty() {
+            true => LedgerRead::default(),
+            false => self.lineage.ledger(warehouse.id, pointer.uuid, &asked).await?,
+        };
+        let document = self.tables.documents.table(warehouse, &pointer.metadata_location).await?;
+        let part = Part::new(warehouse.id, ident, pointer, document.metadata.clone());
+        Ok(Judge { commits: self, warehouse, part, ledger, walks: HashMap::new(), classes: Vec::new() })
+    }
+
+    /// One question for all members: what the name means now, and which of their snapshots it has.
+    async fn read_again(&self, warehouse: &Warehouse, group: &mut [Member]) -> Result<()> {
+        let ids: Vec<i64> = group.iter().flat_map(|member| member.change.request.snapshot_ids()).copied().collect();
+        let read = self.store.read_pointer(warehouse.id, &group[0].change.ident, &ids).await?;
+        for member in group {
+            let PointerRead { pointer, landed } = &read;
+            let mine = |id: &&i64| member.change.request.snapshot_ids().contains(id);
+            let landed = landed.iter().filter(mine).copied().collect();
+            member.change.read = PointerRead { pointer: pointer.clone(), landed };
+        }
+        Ok(())
+    }
+
+    /// The table is gone by now: members whose snapshots landed before must not hear of a refusal.
+    async fn of_a_lost_table(&self, warehouse: &Arc<Warehouse>, group: Vec<Member>) -> Vec<Member> {
+        let mut rest = Vec::with_capacity(group.len());
+        for mut member in group {
+            match self.evidence(warehouse, &mut member.change).await.map(|evidence| landing(&[evidence])) {
+                Ok(Landing::New) => rest.push(member),
+                Ok(Landing::Before | Landing::InDoubt) => self.refuse(warehouse, member, 1, in_doubt()),
+                Err(error) => self.refuse(warehouse, member, 1, error),
+            }
+        }
+        rest
+    }
+
+    /// Answers what does not depend on the swap; returns what does.
+    fn settle(
+        &self,
+        warehouse: &Warehouse,
+        judge: &Judge<'_>,
+        pointer: &Pointer,
+        size: usize,
+        (member, verdict): (Member, Verdict),
+    ) -> Option<Joined> {
+        let (part, now) = (&judge.part, pointer.answer());
+        let joined = |member, outcome, duplicate_of| Some(Joined { member, outcome, duplicate_of, rebased: None });
+        match verdict {
+            Verdict::Applied(Fit::AsSent) => joined(member, Outcome::Committed, None),
+            Verdict::Applied(Fit::Restamped) => {
+                Some(Joined { member, outcome: Outcome::Committed, duplicate_of: None, rebased: Some("restamp") })
+            }
+            Verdict::Applied(Fit::Rebased(class)) => {
+                Some(Joined { member, outcome: Outcome::Rebased, duplicate_of: None, rebased: Some(class.as_str()) })
+            }
+            // It shares the fate of the member that brings the snapshot.
+            Verdict::Known { of } if part.has_landed(of) => joined(member, Outcome::Duplicate, Some(of)),
+            Verdict::Duplicate { of } if part.has_landed(of) || part.is_changed() => {
+                joined(member, Outcome::Duplicate, Some(of))
+            }
+            Verdict::Unchanged if part.is_changed() => joined(member, Outcome::Unchanged, None),
+            Verdict::Known { of } => {
+                self.conclude(warehouse, member, size, (Outcome::Duplicate, Some(of)), Ran::Unchanged(now));
+                None
+            }
+            Verdict::Duplicate { of } => {
+                let ran = duplicate(&member, now, of);
+                self.conclude(warehouse, member, size, (Outcome::Duplicate, Some(of)), ran);
+                None
+            }
+            Verdict::Unchanged => {
+                self.conclude(warehouse, member, size, (Outcome::Unchanged, None), Ran::Unchanged(now));
+                None
+            }
+        }
+    }
+
+    /// Writes and swaps for those who joined, and answers them; returns those who are to be judged again.
+    async fn write(
+        &self,
+        queue: &Queue,
+        warehouse: &Arc<Warehouse>,
+        judge: Judge<'_>,
+        joined: Vec<Joined>,
+    ) -> Vec<Member> {
+        let Some(latest) = joined.iter().max_by_key(|one| one.member.ctx.deadline) else { return Vec::new() };
+        let (ctx, size) = (latest.member.ctx.clone(), joined.len());
+        let attempt = AttemptId(ctx.new_id());
+        let uuid = judge.part.metadata().uuid();
+        let rebased: Vec<i64> = judge.part.lineage().iter().filter(|one| one.rebased).map(|one| one.snapshot_id).collect();
+        let classes = judge.classes;
+        let written = match judge.part.ready(&ctx).await {
+            Ok(written) => written,
+            Err(error) => return self.refuse_all(warehouse, joined, size, &error),
+        };
+        let answer = written.target.answer();
+        let log = joined.iter().map(|one| self.logged(warehouse, one, uuid, (size, attempt))).collect();
+        let receipts = joined.iter().filter(|one| one.is_applied());
+        let receipts: Vec<Receipt> = receipts.filter_map(|one| one.member.ticket.receipt(answer.clone())).collect();
+        match self.write_and_swap(&ctx, warehouse, vec![written], (attempt, receipts, log)).await {
+            Ok(SwapOutcome::Applied) => {
+                queue.changed(rebased);
+                joined.iter().for_each(|one| self.watch(warehouse, one, size));
+                self.remember_classes(warehouse, uuid, classes);
+                for one in joined {
+                    one.answer(&answer);
+                    crate::failpoint::reach("answered").await;
+                }
+                Vec::new()
+            }
+            Ok(SwapOutcome::Lost | SwapOutcome::SnapshotKnown) => {
+                queue.changed([]);
+                counter!(SWAPS_LOST_TOTAL).increment(1);
+                joined.into_iter().map(|one| one.member).collect()
+            }
+            Ok(SwapOutcome::KeyTaken) => self.without_taken_keys(warehouse, joined).await,
+            Ok(refused) => self.refuse_all(warehouse, joined, size, &refusal(refused)),
+            Err(error) => {
+                for one in joined {
+                    let ending = failed(&error, Some(attempt));
+                    self.write_down(&one.member.ctx, warehouse, &one.member.change, one.member.passage(size), ending);
+                    one.member.answer(Err(again(&error)));
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    /// One of the keys was used meanwhile by a request that another process served.
+    async fn without_taken_keys(&self, warehouse: &Warehouse, joined: Vec<Joined>) -> Vec<Member> {
+        let mut rest = Vec::with_capacity(joined.len());
+        for one in joined {
+            let is_kept = match one.member.ticket.key() {
+                Some(key) => self.mutations.is_kept(warehouse.id, key).await,
+                None => Ok(false),
+            };
+            match is_kept {
+                Ok(true) => one.member.answer(Ok(Ran::KeyTaken)),
+                Ok(false) => rest.push(one.member),
+                Err(error) => self.refuse(warehouse, one.member, 1, error),
+            }
+        }
+        rest
+    }
+
+    /// What lost its head to rebased commits, which never lose theirs, gets a turn.
+    fn give_turn(&self, queue: &Queue, part: &Part, member: &Member, error: &Error) {
+        let intent = &member.change.intent;
+        let (Some(ref_name), Some(snapshot), Some(asserted)) = (&intent.ref_name, &intent.snapshot, intent.asserted) else {
+            return;
+        };
+        if error.kind() != Kind::CommitFailed {
+            return;
+        }
+        let metadata = part.metadata();
+        let head = metadata.refs().get(ref_name).map(|reference| reference.snapshot_id);
+        let parent = |id: &i64| metadata.snapshot(*id).and_then(|snapshot| snapshot.parent_id());
+        let passed: Vec<i64> =
+            std::iter::successors(head, parent).take(TURN_LOOKS_BACK).take_while(|id| *id != asserted).collect();
+        let was_rebased = |id: &i64| {
+            queue.was_rebased(*id) || part.lineage().iter().any(|one| one.snapshot_id == *id && one.rebased)
+        };
+        if passed.iter().any(was_rebased) {
+            queue.reserve_turn(ref_name, snapshot.id(), self.queues.options.turn);
+        }
+    }
+
+    fn watch(&self, warehouse: &Warehouse, one: &Joined, size: usize) {
+        count(one.outcome, one.member.passage(size));
+        if let Some(class) = one.rebased {
+            counter!(REBASES_TOTAL, "class" => class).increment(1);
+        }
+        let change = &one.member.change;
+        if let Some(identity) = change.intent.identity().filter(|_| one.is_applied()) {
+            self.watch.committed(warehouse, &change.ident, &identity.writer, one.member.ctx.now_ms());
+        }
+    }
+
+    /// Best effort: a class that is not remembered is worked out again.
+    fn remember_classes(&self, warehouse: &Warehouse, uuid: uuid::Uuid, classes: Vec<(i64, crate::commits::lineage::Class)>) {
+        if classes.is_empty() {
+            return;
+        }
+        let (lineage, warehouse) = (self.lineage.clone(), warehouse.id);
+        tokio::spawn(async move {
+            if let Err(error) = lineage.classify(warehouse, uuid, &classes).await {
+                tracing::debug!(error = &error as &dyn std::error::Error, "classes of snapshots were not remembered");
+            }
+        });
+    }
+
+    fn logged(
+        &self,
+        warehouse: &Warehouse,
+        one: &Joined,
+        uuid: uuid::Uuid,
+        (size, attempt): (usize, AttemptId),
+    ) -> LogEntry {
+        let ending = Ending { duplicate_of: one.duplicate_of, attempt: Some(attempt), detail: None };
+        let (member, outcome) = (&one.member, (one.outcome, ending));
+        let table = (warehouse.id, uuid, &member.change.ident);
+        entry(&member.ctx, table, &member.change.intent, member.passage(size), outcome)
+    }
+
+    fn refuse_all(&self, warehouse: &Warehouse, joined: Vec<Joined>, size: usize, error: &Error) -> Vec<Member> {
+        joined.into_iter().for_each(|one| self.refuse(warehouse, one.member, size, again(error)));
+        Vec::new()
+    }
+
+    /// Answers a member with an error, and writes that down.
+    pub(super) fn refuse(&self, warehouse: &Warehouse, member: Member, size: usize, error: Error) {
+        self.write_down(&member.ctx, warehouse, &member.change, member.passage(size), failed(&error, None));
+        member.answer(Err(error));
+    }
+
+    fn conclude(
+        &self,
+        warehouse: &Warehouse,
+        member: Member,
+        size: usize,
+        (outcome, duplicate_of): (Outcome, Option<i64>),
+        ran: Ran,
+    ) {
+        let ending = Ending { duplicate_of, ..Ending::default() };
+        self.write_down(&member.ctx, warehouse, &member.change, member.passage(size), (outcome, ending));
+        member.answer(Ok(ran));
+    }
+
+    /// Writes down what became of a request that changed nothing, if its table is known.
+    pub(super) fn write_down(
+        &self,
+        ctx: &RequestContext,
+        warehouse: &Warehouse,
+        change: &Change,
+        passage: Passage,
+        ending: (Outcome, Ending),
+    ) {
+        count(ending.0, passage);
+        if let Some(pointer) = &change.read.pointer {
+            let table = (warehouse.id, pointer.uuid, &change.ident);
+            self.journal.write([entry(ctx, table, &change.intent, passage, ending)]);
+        }
+    }
+}
+
+/// How far back a loser's base is looked for, in snapshots.
+const TURN_LOOKS_BACK: usize = 1_024;
+
+pub(super) const TOO_SLOW: &str = "the table moved on faster than this commit could follow; nothing was changed";
+
+impl Joined {
+    fn answer(self, answer: &Answer) {
+        let answer = answer.clone();
+        let ran = match self.duplicate_of {
+            _ if self.is_applied() => Ran::Done(answer),
+            Some(of) => duplicate(&self.member, answer, of),
+            None => Ran::Unchanged(answer),
+        };
+        self.member.answer(Ok(ran));
+    }
+
+    /// Whether the swap is for its own change, so that its answer is kept with its key in the swap itself.
+    fn is_applied(&self) -> bool {
+        matches!(self.outcome, Outcome::Committed | Outcome::Rebased)
+    }
+}
+
+/// The answer that names the snapshot which has what the request brought, unless that is its own.
+fn duplicate(member: &Member, answer: Answer, of: i64) -> Ran {
+    match member.change.request.snapshot_ids().contains(&of) {
+        true => Ran::Unchanged(answer),
+        false => Ran::Duplicate { answer, of },
+    }
+}
+
+/// The same error for another request; its cause is told once.
+pub(super) fn again(error: &Error) -> Error {
+    Error::new(error.kind(), error.message().to_owned())
+}

@@ -1,0 +1,136 @@
+//! Whether a position of a writer has landed on a ref.
+
+use crate::commits::identity::{Identity, Position, Writer, WriterKind};
+use crate::commits::lineage::{Asked, Landed, WriterRow};
+use crate::error::{Error, Result};
+
+use super::ancestry::Met;
+
+/// How far a writer is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// Its rows of the ledger, as far as they were asked for.
+    pub rows: Vec<WriterRow>,
+    /// The answer to a question for a position.
+    pub landing: Option<Landing>,
+}
+
+/// What became of a position.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Landing {
+    /// It is there, in this snapshot.
+    Landed(Landed),
+    /// It was there, and the ref went back behind it.
+    RolledBack(Landed),
+    /// It never came.
+    Missing,
+}
+
+/// A position of a writer on a ref.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    pub ref_name: String,
+    pub writer: Writer,
+    pub position: Position,
+}
+
+impl Question {
+    pub fn asked(&self) -> Asked {
+        let identity = Identity { writer: self.writer.clone(), position: Some(self.position.clone()), epoch: None };
+        Asked { ref_name: self.ref_name.clone(), identity }
+    }
+}
+
+/// `there` holds the snapshots at the position, the newest first, one at least. Behind a gap in the lineage they count
+/// as landed, as they do for the next commit.
+pub fn judge(met: Met, mut there: Vec<Landed>) -> Landing {
+    match met {
+        Met::Snapshot(id) => {
+            let at = there.iter().position(|landed| landed.snapshot_id == id).unwrap_or(0);
+            Landing::Landed(there.swap_remove(at))
+        }
+        Met::Gap => Landing::Landed(there.swap_remove(0)),
+        Met::Nothing => Landing::RolledBack(there.swap_remove(0)),
+    }
+}
+
+/// A position of such a writer, out of a query: an integer, a JSON object of offsets, or a mark as it is.
+pub fn parse(kind: WriterKind, text: &str) -> Result<Position> {
+    if kind == WriterKind::Arroyo {
+        return Ok(Position::Mark(text.to_owned()));
+    }
+    let position = serde_json::from_str(text).map_err(|_| misfit(kind))?;
+    check(kind, &position)?;
+    Ok(position)
+}
+
+/// Whether a writer of that kind counts in this way.
+pub fn check(kind: WriterKind, position: &Position) -> Result<()> {
+    use WriterKind::{Arroyo, Flink, KafkaConnect, Named, SparkStreaming};
+    let fits = match position {
+        Position::Number(_) => matches!(kind, Flink | SparkStreaming | Named),
+        Position::Offsets(_) => matches!(kind, KafkaConnect | Named),
+        Position::Mark(_) => kind == Arroyo,
+    };
+    if fits { Ok(()) } else { Err(misfit(kind)) }
+}
+
+fn misfit(kind: WriterKind) -> Error {
+    let wanted = match kind {
+        WriterKind::Flink | WriterKind::SparkStreaming => "an integer",
+        WriterKind::KafkaConnect => "an object of offsets by partition",
+        WriterKind::Arroyo => "a text",
+        WriterKind::Named => "an integer, or an object of offsets by partition",
+    };
+    Error::invalid(format!("position of a writer of kind {} must be {wanted}", kind.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn landed(snapshot_id: i64) -> Landed {
+        Landed {
+            snapshot_id,
+            parent_id: None,
+            sequence_number: snapshot_id,
+            ref_name: Some("main".to_owned()),
+            class: None,
+            writer: None,
+            is_first: false,
+            rebased: false,
+            at_ms: 0,
+        }
+    }
+
+    #[test]
+    fn the_snapshot_that_was_met_tells_where_the_position_is() {
+        let there = || vec![landed(9), landed(4)];
+        assert_eq!(judge(Met::Snapshot(4), there()), Landing::Landed(landed(4)));
+        assert_eq!(judge(Met::Gap, there()), Landing::Landed(landed(9)));
+        assert_eq!(judge(Met::Nothing, there()), Landing::RolledBack(landed(9)));
+    }
+
+    #[test]
+    fn a_position_is_read_as_its_writer_counts() {
+        let offsets = Position::Offsets(BTreeMap::from([("0".to_owned(), 4)]));
+        for (kind, text, expected) in [
+            (WriterKind::Flink, "9223372036854775807", Some(Position::Number(i64::MAX))),
+            (WriterKind::SparkStreaming, "0", Some(Position::Number(0))),
+            (WriterKind::KafkaConnect, r#"{"0": 4}"#, Some(offsets.clone())),
+            (WriterKind::Named, r#"{"0":4}"#, Some(offsets)),
+            (WriterKind::Named, "-3", Some(Position::Number(-3))),
+            (WriterKind::Arroyo, "0012", Some(Position::Mark("0012".to_owned()))),
+            (WriterKind::Flink, r#"{"0":4}"#, None),
+            (WriterKind::KafkaConnect, "4", None),
+            (WriterKind::Named, r#""x""#, None),
+            (WriterKind::Named, "x", None),
+            (WriterKind::Named, "1.5", None),
+            (WriterKind::Named, "", None),
+        ] {
+            assert_eq!(parse(kind, text).ok(), expected, "{kind:?} {text}");
+        }
+    }
+}
