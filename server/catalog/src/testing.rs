@@ -128,6 +128,7 @@ macro_rules! store_conformance {
                 several_changes_are_made_together
                 one_failing_change_leaves_all_untouched
                 a_receipt_is_kept_with_the_change
+                the_receipts_of_several_requests_are_kept_with_the_change
                 a_key_that_is_taken_changes_nothing
                 names_of_any_kind_come_back_as_they_are
             }
@@ -211,6 +212,7 @@ macro_rules! store_conformance {
                 of_racing_moves_from_one_base_one_wins
                 of_racing_registers_of_a_uuid_one_wins
                 of_racing_moves_with_one_key_one_wins
+                swaps_with_the_same_keys_in_any_order_end
                 swaps_over_the_same_tables_in_any_order_end
                 transactions_that_create_in_opposite_order_end
                 renames_across_each_other_end

@@ -58,7 +58,8 @@ async fn events(store: &dyn Store, after: Option<Cursor>, limit: u32, count: usi
 pub(super) async fn assert_silent(world: &World<'_>) -> Checked {
     let made = world.table("last").await?;
     let last = Event { what: What::Dropped, ..event(&made, world)? };
-    assert_eq!(world.store.swap(&telling(world, drop_of(&made), &[last.clone()])).await?, SwapOutcome::Applied);
+    let swap = telling(world, drop_of(&made), std::slice::from_ref(&last));
+    assert_eq!(world.store.swap(&swap).await?, SwapOutcome::Applied);
     assert_eq!(events(world.store, None, 100, 1).await?, [last]);
     Ok(())
 }

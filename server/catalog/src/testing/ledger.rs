@@ -33,8 +33,8 @@ fn row(writer: Writer, position: i64) -> WriterRow {
     }
 }
 
-fn of_writers(writers: &[WriterRow]) -> News {
-    News { writers: writers.to_vec(), ..News::default() }
+fn of_writers(writers: Vec<WriterRow>) -> News {
+    News { writers, ..News::default() }
 }
 
 fn of_snapshot(landed: Landed) -> News {
@@ -89,7 +89,7 @@ pub async fn a_row_comes_back_as_it_was_written(store: &dyn Store) -> Checked {
         ..row(named("registered"), 1)
     };
     let going = WriterRow { epoch: Some(0), ..row(named("going"), END_OF_INPUT) };
-    let now = both(&world, [of_writers(&[registered.clone()]), of_writers(&[going.clone()])]).await?;
+    let now = both(&world, [of_writers(vec![registered.clone()]), of_writers(vec![going.clone()])]).await?;
     let wanted = [
         asked("b", &registered.writer, Some(Position::Number(1))),
         asked("main", &going.writer, None),
@@ -110,11 +110,11 @@ pub async fn a_row_takes_the_place_of_the_writers_former(store: &dyn Store) -> C
     let former = WriterRow { epoch: Some(7), retired: true, ..row(named("w"), 5) };
     // Down again: a new incarnation, of an epoch that is not told.
     let later = WriterRow { sequence_number: 6, snapshot_id: Some(60), at_ms: AT_MS + 1, ..row(named("w"), 1) };
-    let now = both(&world, [of_writers(&[former]), of_writers(&[later.clone()])]).await?;
+    let now = both(&world, [of_writers(vec![former]), of_writers(vec![later.clone()])]).await?;
     let expected = WriterRow { epoch: Some(7), first_snapshot_id: Some(5), ..later.clone() };
     assert_eq!(rows(&world, now.uuid).await?, [expected]);
     let higher = WriterRow { epoch: Some(8), position: None, first_snapshot_id: None, ..later };
-    world.must(with_news(step(&now), of_writers(&[higher.clone()]))).await?;
+    world.must(with_news(step(&now), of_writers(vec![higher.clone()]))).await?;
     assert_eq!(rows(&world, now.uuid).await?, [WriterRow { first_snapshot_id: Some(5), ..higher }]);
     Ok(())
 }
@@ -123,7 +123,7 @@ pub async fn a_first_snapshot_comes_when_it_comes_and_a_first_epoch_too(store: &
     let world = World::new(store).await?;
     let registered = WriterRow { first_snapshot_id: None, snapshot_id: None, position: None, ..row(named("w"), 0) };
     let going = WriterRow { epoch: Some(1), ..row(named("w"), 4) };
-    let now = both(&world, [of_writers(&[registered]), of_writers(&[going.clone()])]).await?;
+    let now = both(&world, [of_writers(vec![registered]), of_writers(vec![going.clone()])]).await?;
     assert_eq!(rows(&world, now.uuid).await?, [going]);
     Ok(())
 }
@@ -132,7 +132,7 @@ pub async fn a_writer_that_comes_twice_in_a_swap_has_one_row(store: &dyn Store) 
     let world = World::new(store).await?;
     let twice = |from| {
         let first = WriterRow { epoch: Some(2), ..row(named("w"), from) };
-        of_writers(&[first, row(named("other"), 1), WriterRow { epoch: Some(1), ..row(named("w"), from + 1) }])
+        of_writers(vec![first, row(named("other"), 1), WriterRow { epoch: Some(1), ..row(named("w"), from + 1) }])
     };
     let now = both(&world, [twice(1), twice(3)]).await?;
     let found = store.writer(world.warehouse, now.uuid, "w").await?;
@@ -152,11 +152,11 @@ pub async fn writers_are_told_apart_by_ref_kind_id_and_part(store: &dyn Store) -
     ];
     let mut all: Vec<WriterRow> = others.into_iter().zip(1..).map(|(writer, n)| row(writer, n)).collect();
     all.push(WriterRow { ref_name: "b".to_owned(), ..row(base.clone(), 9) });
-    let now = both(&world, [of_writers(&all), News::default()]).await?;
+    let now = both(&world, [of_writers(all.clone()), News::default()]).await?;
     assert_eq!(rows(&world, now.uuid).await?.len(), all.len());
     for expected in &all {
         let wanted = [asked(&expected.ref_name, &expected.writer, None)];
-        assert_eq!(store.ledger(world.warehouse, now.uuid, &wanted).await?.rows, [expected.clone()]);
+        assert_eq!(store.ledger(world.warehouse, now.uuid, &wanted).await?.rows, vec![expected.clone()]);
     }
     assert_eq!(store.writer(world.warehouse, now.uuid, "job").await?.len(), 4);
     Ok(())
@@ -364,7 +364,7 @@ pub async fn writers_are_listed_in_pages_by_ref_and_writer(store: &dyn Store) ->
             all.push(WriterRow { ref_name: ref_name.to_owned(), ..row(writer, 1) });
         }
     }
-    let now = both(&world, [of_writers(&all), News::default()]).await?;
+    let now = both(&world, [of_writers(all.clone()), News::default()]).await?;
     let key = |row: &WriterRow| {
         let Writer { kind, id, part } = row.writer.clone();
         (row.ref_name.clone(), kind.as_str(), id, part)
@@ -406,7 +406,7 @@ pub async fn a_change_of_the_ledger_alone_moves_the_version(store: &dyn Store) -
     let change = match step(&made) {
         PointerChange::Move { from, mut target, .. } => {
             target.metadata_location.clone_from(&made.metadata_location);
-            PointerChange::Move { from, target, news: of_writers(&[row(named("w"), 1)]) }
+            PointerChange::Move { from, target, news: of_writers(vec![row(named("w"), 1)]) }
         }
         other => other,
     };
