@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 /// Longer than any deadline of the server: who waits longer waits for ever.
 const ANSWER_WITHIN: Duration = Duration::from_secs(100);
 
+const WAITING_METRIC: &str = "frazil_commit_queue_depth";
+
 /// The warehouse `default` of a server.
 #[derive(Debug, Clone)]
 pub struct Catalog {
@@ -38,6 +40,13 @@ impl Catalog {
     pub async fn is_ready(&self) -> bool {
         let asked = self.http.get(format!("http://{}/health/ready", self.address)).send().await;
         asked.is_ok_and(|answer| answer.status() == 200)
+    }
+
+    /// The number of requests that wait in the queues of tables.
+    pub async fn waiting(&self) -> Option<f64> {
+        let text = self.get("/metrics").await.ok()?.text;
+        let line = text.lines().find(|line| line.starts_with(WAITING_METRIC))?;
+        line.rsplit(' ').next()?.parse().ok()
     }
 
     pub async fn get(&self, path: &str) -> Told {

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::commits::queue::{Doors, Queues};
 use crate::commits::store::{PointerChange, Swap, SwapOutcome};
-use crate::commits::swap::{Swapper, certainly_lost, refusal};
+use crate::commits::swap::{Swapper, Written, refusal};
 use crate::context::RequestContext;
 use crate::documents::Documents;
 use crate::error::{Error, Kind, Result};
@@ -201,12 +201,15 @@ impl Tabulars {
                 door = Some(opened);
                 // Commits were under way: what was planned is old.
                 if waited {
-                    this.discard(&home, planned.written).await;
+                    this.written(&home, planned.written).discard().await;
                     continue;
                 }
             }
             match this.swap(&context, &home, (change, planned), &ticket).await? {
-                SwapOutcome::Applied => return Ok(Ran::Done(answer)),
+                SwapOutcome::Applied => {
+                    door.iter().for_each(Doors::changed);
+                    return Ok(Ran::Done(answer));
+                }
                 SwapOutcome::KeyTaken => return Ok(Ran::KeyTaken),
                 SwapOutcome::Lost | SwapOutcome::SnapshotKnown if context.time_left().is_zero() => {
                     return Err(Error::new(Kind::Unavailable, "others kept changing it; nothing was changed"));
@@ -223,16 +226,15 @@ impl Tabulars {
         self.queues.doors(ctx, change.from().map(|from| from.id)).await
     }
 
-    async fn discard(&self, warehouse: &Warehouse, written: Option<String>) {
-        if let Some(written) = written {
-            self.documents.discard(warehouse, &written).await;
-        }
+    fn written(&self, warehouse: &Arc<Warehouse>, file: Option<String>) -> Written {
+        let files = file.into_iter().collect();
+        Written { documents: self.documents.clone(), warehouse: warehouse.clone(), files, lost_after_all: None }
     }
 
     async fn swap(
         &self,
         ctx: &RequestContext,
-        warehouse: &Warehouse,
+        warehouse: &Arc<Warehouse>,
         (change, planned): (PointerChange, Plan),
         ticket: &Ticket,
     ) -> Result<SwapOutcome> {
@@ -247,11 +249,7 @@ impl Tabulars {
             adopts: planned.adopts,
             at_ms: ctx.now_ms(),
         };
-        let outcome = self.swapper.swap(ctx, &swap).await;
-        if certainly_lost(&outcome) {
-            self.discard(warehouse, planned.written).await;
-        }
-        outcome
+        self.swapper.swap(ctx, &swap, self.written(warehouse, planned.written)).await
     }
 
     /// Gives a table or view another name; its own name again changes nothing.

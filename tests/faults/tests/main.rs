@@ -2,9 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test needs and does not get is its failure")]
 
+mod compaction;
 mod connection;
+mod crowds;
 mod disk;
+mod held;
+mod keys;
 mod locks;
+mod points;
 mod pooler;
 mod probe;
+mod rebase;
 mod standby;
+mod zombies;

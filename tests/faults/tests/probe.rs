@@ -1,6 +1,7 @@
 //! A table and a commit to it that meets a fault, and what must hold afterwards whatever the fault was.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use faults::catalog::{Catalog, Told};
 use faults::wait::until;
@@ -17,8 +18,10 @@ pub struct Probe {
     told_unknown: bool,
     /// What the writer wrote: it may delete that, the catalog may not.
     written: BTreeSet<String>,
-    files: u32,
 }
+
+/// Seeds the writers of a test run.
+static WRITERS: AtomicU64 = AtomicU64::new(0);
 
 impl Probe {
     pub async fn new(catalog: &Catalog) -> Self {
@@ -37,7 +40,8 @@ impl Probe {
 
     /// Of a table that is there already.
     pub fn of(catalog: &Catalog, table: &str) -> Self {
-        Self { writer: Writer::of(catalog, table, 7), told_unknown: false, written: BTreeSet::new(), files: 0 }
+        let seed = WRITERS.fetch_add(1, Ordering::Relaxed);
+        Self { writer: Writer::of(catalog, table, seed), told_unknown: false, written: BTreeSet::new() }
     }
 
     /// A row of this key, to be appended to the table as it is now.
@@ -47,24 +51,20 @@ impl Probe {
     }
 
     pub fn append_on(&mut self, table: &Table, key: &str, keys: Keys) -> Prepared {
-        let change = Change::FastAppend(vec![self.data(table, &[key])]);
-        self.change_on(table, change, keys)
+        self.change_on(table, Change::FastAppend(vec![data(table, &[key])]), keys)
     }
 
-    /// A data file of its own for these keys.
-    pub fn data(&mut self, table: &Table, keys: &[&str]) -> DataFile {
-        self.files += 1;
-        DataFile::data(&table.data_folder(), keys, &self.files.to_string())
+    /// A change that lands, on the table as it is now.
+    pub async fn land(&mut self, change: impl FnOnce(&Table) -> Change, keys: Keys) -> Prepared {
+        let table = self.writer.load().await;
+        let prepared = self.change_on(&table, change(&table), keys);
+        self.send(&prepared).await.unwrap().expect(200);
+        prepared
     }
 
-    pub fn equality_deletes(&mut self, table: &Table, keys: &[&str]) -> DataFile {
-        self.files += 1;
-        DataFile::equality_deletes(&table.data_folder(), keys, &self.files.to_string())
-    }
-
-    pub fn position_deletes(&mut self, table: &Table, keys: &[&str], of: &DataFile) -> DataFile {
-        self.files += 1;
-        DataFile::position_deletes(&table.data_folder(), keys, &self.files.to_string(), of)
+    /// A row of this key that lands.
+    pub async fn land_row(&mut self, key: &str, keys: Keys) -> Prepared {
+        self.land(|table| Change::FastAppend(vec![data(table, &[key])]), keys).await
     }
 
     pub fn change_on(&mut self, table: &Table, change: Change, keys: Keys) -> Prepared {
@@ -176,6 +176,23 @@ impl Probe {
             assert!(accounted, "{location} belongs to nobody");
         }
     }
+}
+
+/// A data file of its own with a row for each key.
+pub fn data(table: &Table, keys: &[&str]) -> DataFile {
+    DataFile::data(&table.data_folder(), keys, &unique())
+}
+
+pub fn equality_deletes(table: &Table, keys: &[&str]) -> DataFile {
+    DataFile::equality_deletes(&table.data_folder(), keys, &unique())
+}
+
+pub fn position_deletes(table: &Table, keys: &[&str], of: &DataFile) -> DataFile {
+    DataFile::position_deletes(&table.data_folder(), keys, &unique(), of)
+}
+
+fn unique() -> String {
+    uuid::Uuid::now_v7().simple().to_string()
 }
 
 /// The metadata files and manifest lists that a loaded table refers to.

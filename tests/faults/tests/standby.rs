@@ -10,6 +10,7 @@ use faults::proxy::postgres::Fault;
 use faults::wait::until;
 use faults::writer::identity::spark_batch;
 
+use crate::held::Held;
 use crate::probe::Probe;
 
 /// Longer than the catalog takes to settle, and much shorter than a client waits.
@@ -130,8 +131,7 @@ async fn a_commit_under_way_in_a_failover_ends_as_the_new_primary_has_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_version_number_that_comes_back_after_a_failover_is_not_taken_for_the_old_one() {
     let mut pair = Pair::new(false).await;
-    let home = tempfile::tempdir().unwrap();
-    let held = home.path().join("held");
+    let held = Held::at("metadata-written@1");
     let mut probe = Probe::new(&pair.server.catalog()).await;
     let base = probe.table().await;
     let wal = "SELECT pg_current_wal_lsn() = replay_lsn FROM pg_stat_replication";
@@ -147,13 +147,12 @@ async fn a_version_number_that_comes_back_after_a_failover_is_not_taken_for_the_
     probe.writer.send(&lost).await.unwrap().expect(200);
     let on_lost = probe.append("on-lost", spark_batch()).await;
     pair.server.kill();
-    let point = format!("metadata-written=hold:{}@1", held.display());
-    pair.server.run(&pair.launch.clone().set("commit.deadline_ms", 60_000).failing_at(&point)).await;
+    pair.server.run(&pair.launch.clone().set("commit.deadline_ms", 60_000).failing_at(&held.arming())).await;
     let late = {
         let (writer, on_lost) = (probe.writer.clone(), on_lost.clone());
         tokio::spawn(async move { writer.send(&on_lost).await })
     };
-    until("the commit is about to swap", async || held.exists().then_some(())).await;
+    held.wait().await;
     pair.standby.run();
     pair.fail_over();
     // Another server, which knows nothing of the old primary, gives the version number away again.
@@ -162,7 +161,7 @@ async fn a_version_number_that_comes_back_after_a_failover_is_not_taken_for_the_
     let mut probe_of_other = Probe::of(&other.catalog(), crate::probe::TABLE);
     let winner = probe_of_other.append_on(&base, "winner", spark_batch());
     probe_of_other.send(&winner).await.unwrap().expect(200);
-    std::fs::remove_file(&held).unwrap();
+    held.release();
     let told = tokio::time::timeout(Duration::from_secs(100), late).await.unwrap().unwrap().unwrap();
     assert!(matches!(told.status, 409 | 503), "{told:?}");
     let table = probe_of_other.table().await;

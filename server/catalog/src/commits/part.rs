@@ -37,7 +37,7 @@ enum Origin {
 }
 
 /// A part that is ready to be written.
-pub(super) struct Written {
+pub(super) struct Ready {
     pub change: PointerChange,
     pub target: Target,
     /// `None` where the document stays as it is.
@@ -194,12 +194,12 @@ impl Part {
     }
 
     /// Gives the document its bytes and its place.
-    pub async fn ready(self, ctx: &RequestContext) -> Result<Written> {
+    pub async fn ready(self, ctx: &RequestContext) -> Result<Ready> {
         let Self { ident, origin, metadata, is_changed, news, files, mut events, dropped_files, .. } = self;
         if let (Origin::Pointer(pointer), false) = (&origin, is_changed) {
             let target = stays(pointer);
             let change = PointerChange::Move { from: pointer.clone(), target: target.clone(), news };
-            return Ok(Written { change, target, document: None, files, events, dropped_files });
+            return Ok(Ready { change, target, document: None, files, events, dropped_files });
         }
         let previous = match &origin {
             Origin::Pointer(pointer) => Some(pointer.metadata_location.as_str()),
@@ -218,11 +218,11 @@ impl Part {
                 PointerChange::Create { id, ident, kind: TabularKind::Table, target: target.clone(), news }
             }
         };
-        Ok(Written { change, target, document: Some(document), files, events, dropped_files })
+        Ok(Ready { change, target, document: Some(document), files, events, dropped_files })
     }
 }
 
-impl Written {
+impl Ready {
     /// The files that are written for this part, those that the document refers to first.
     pub fn locations(&self) -> impl Iterator<Item = &str> {
         let own = self.document.is_some().then_some(self.target.metadata_location.as_str());

@@ -100,7 +100,7 @@ pub struct Queues {
 
 /// Held while pointers are changed, so that this process does not race with itself.
 pub struct Doors {
-    _held: Vec<OwnedMutexGuard<()>>,
+    held: Vec<(Arc<Queue>, OwnedMutexGuard<()>)>,
     /// Whether somebody else was inside before, so that what was read may be old.
     pub waited: bool,
 }
@@ -119,21 +119,28 @@ impl Queues {
         let mut tables: Vec<TabularId> = tables.into_iter().collect();
         tables.sort_unstable();
         tables.dedup();
-        let mut doors = Doors { _held: Vec::with_capacity(tables.len()), waited: false };
+        let mut doors = Doors { held: Vec::with_capacity(tables.len()), waited: false };
         for table in tables {
-            let door = self.of(table).await.door.clone();
-            let held = match door.clone().try_lock_owned() {
+            let queue = self.of(table).await;
+            let held = match queue.door.clone().try_lock_owned() {
                 Ok(held) => held,
                 Err(_) => {
                     doors.waited = true;
-                    timeout_at(ctx.deadline, door.lock_owned()).await.map_err(|_| {
+                    timeout_at(ctx.deadline, queue.door()).await.map_err(|_| {
                         Error::new(Kind::Unavailable, "others kept changing the table; nothing was changed")
                     })?
                 }
             };
-            doors._held.push(held);
+            doors.held.push((queue, held));
         }
         Ok(doors)
+    }
+}
+
+impl Doors {
+    /// The tables inside have changed.
+    pub fn changed(&self) {
+        self.held.iter().for_each(|(queue, _)| queue.changed([]));
     }
 }
 

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use metrics::{counter, histogram};
+use tokio::sync::OwnedMutexGuard;
 use tracing::Instrument;
 
-use crate::commits::journal::{Ending, Passage, entry, failed};
+use crate::commits::journal::{Ending, Passage, count, entry, failed};
 use crate::commits::judge::{Asking, Fit, Judge, Verdict};
 use crate::commits::lineage::{Asked, LedgerRead};
 use crate::commits::log::{LogEntry, Outcome};
@@ -36,19 +37,27 @@ struct Joined {
     member: Member,
     outcome: Outcome,
     duplicate_of: Option<i64>,
+    /// The class of a snapshot that was put in another place than its writer put it.
+    rebased: Option<&'static str>,
 }
 
 impl Commits {
     /// Serves a group to its end: every member is answered, or waits in the queue again.
-    pub(super) async fn serve(&self, queue: &Queue, warehouse: &Arc<Warehouse>, mut group: Vec<Member>) {
+    pub(super) async fn serve(
+        self,
+        queue: Arc<Queue>,
+        warehouse: Arc<Warehouse>,
+        mut group: Vec<Member>,
+        _door: OwnedMutexGuard<()>,
+    ) {
         let mut lost = 0;
         while !group.is_empty() {
             crate::failpoint::reach("commit-taken").await;
             histogram!(GROUP_SIZE).record(group.len() as f64);
             let span = tracing::info_span!("commit group", size = group.len(), lost);
-            group = self.round(queue, warehouse, group).instrument(span).await;
+            group = self.round(&queue, &warehouse, group).instrument(span).await;
             lost += 1;
-            group = self.without_overdue(warehouse, group);
+            group = self.without_overdue(&warehouse, group);
             // Smaller groups are quicker, and lose less.
             if lost % 2 == 0 && group.len() > 1 {
                 queue.put_back(group.split_off(group.len().div_ceil(2)));
@@ -185,16 +194,14 @@ impl Commits {
         (member, verdict): (Member, Verdict),
     ) -> Option<Joined> {
         let (part, now) = (&judge.part, pointer.answer());
-        let joined = |member, outcome, duplicate_of| Some(Joined { member, outcome, duplicate_of });
+        let joined = |member, outcome, duplicate_of| Some(Joined { member, outcome, duplicate_of, rebased: None });
         match verdict {
             Verdict::Applied(Fit::AsSent) => joined(member, Outcome::Committed, None),
             Verdict::Applied(Fit::Restamped) => {
-                counter!(REBASES_TOTAL, "class" => "restamp").increment(1);
-                joined(member, Outcome::Committed, None)
+                Some(Joined { member, outcome: Outcome::Committed, duplicate_of: None, rebased: Some("restamp") })
             }
             Verdict::Applied(Fit::Rebased(class)) => {
-                counter!(REBASES_TOTAL, "class" => class.as_str()).increment(1);
-                joined(member, Outcome::Rebased, None)
+                Some(Joined { member, outcome: Outcome::Rebased, duplicate_of: None, rebased: Some(class.as_str()) })
             }
             // It shares the fate of the member that brings the snapshot.
             Verdict::Known { of } if part.has_landed(of) => joined(member, Outcome::Duplicate, Some(of)),
@@ -207,7 +214,7 @@ impl Commits {
                 None
             }
             Verdict::Duplicate { of } => {
-                let ran = Ran::Duplicate { answer: now, of };
+                let ran = duplicate(&member, now, of);
                 self.conclude(warehouse, member, size, (Outcome::Duplicate, Some(of)), ran);
                 None
             }
@@ -244,8 +251,12 @@ impl Commits {
         match self.write_and_swap(&ctx, warehouse, vec![written], (attempt, receipts, log)).await {
             Ok(SwapOutcome::Applied) => {
                 queue.changed(rebased);
+                joined.iter().for_each(|one| self.watch(warehouse, one, size));
                 self.remember_classes(warehouse, uuid, classes);
-                joined.into_iter().for_each(|one| one.answer(&answer));
+                for one in joined {
+                    one.answer(&answer);
+                    crate::failpoint::reach("answered").await;
+                }
                 Vec::new()
             }
             Ok(SwapOutcome::Lost | SwapOutcome::SnapshotKnown) => {
@@ -255,7 +266,14 @@ impl Commits {
             }
             Ok(SwapOutcome::KeyTaken) => self.without_taken_keys(warehouse, joined).await,
             Ok(refused) => self.refuse_all(warehouse, joined, size, &refusal(refused)),
-            Err(error) => self.refuse_all(warehouse, joined, size, &error),
+            Err(error) => {
+                for one in joined {
+                    let ending = failed(&error, Some(attempt));
+                    self.write_down(&one.member.ctx, warehouse, &one.member.change, one.member.passage(size), ending);
+                    one.member.answer(Err(again(&error)));
+                }
+                Vec::new()
+            }
         }
     }
 
@@ -295,6 +313,17 @@ impl Commits {
             |id: &i64| queue.was_rebased(*id) || part.lineage().iter().any(|one| one.snapshot_id == *id && one.rebased);
         if passed.iter().any(was_rebased) {
             queue.reserve_turn(ref_name, snapshot.id(), self.queues.options.turn);
+        }
+    }
+
+    fn watch(&self, warehouse: &Warehouse, one: &Joined, size: usize) {
+        count(one.outcome, one.member.passage(size));
+        if let Some(class) = one.rebased {
+            counter!(REBASES_TOTAL, "class" => class).increment(1);
+        }
+        let change = &one.member.change;
+        if let Some(identity) = change.intent.identity().filter(|_| one.is_applied()) {
+            self.watch.committed(warehouse, &change.ident, &identity.writer, one.member.ctx.now_ms());
         }
     }
 
@@ -362,6 +391,7 @@ impl Commits {
         passage: Passage,
         ending: (Outcome, Ending),
     ) {
+        count(ending.0, passage);
         if let Some(pointer) = &change.read.pointer {
             let table = (warehouse.id, pointer.uuid, &change.ident);
             self.journal.write([entry(ctx, table, &change.intent, passage, ending)]);
@@ -379,8 +409,8 @@ impl Joined {
         let answer = answer.clone();
         let ran = match self.duplicate_of {
             _ if self.is_applied() => Ran::Done(answer),
-            Some(of) if !self.member.change.request.snapshot_ids().contains(&of) => Ran::Duplicate { answer, of },
-            _ => Ran::Unchanged(answer),
+            Some(of) => duplicate(&self.member, answer, of),
+            None => Ran::Unchanged(answer),
         };
         self.member.answer(Ok(ran));
     }
@@ -388,6 +418,14 @@ impl Joined {
     /// Whether the swap is for its own change, so that its answer is kept with its key in the swap itself.
     fn is_applied(&self) -> bool {
         matches!(self.outcome, Outcome::Committed | Outcome::Rebased)
+    }
+}
+
+/// The answer that names the snapshot which has what the request brought, unless that is its own.
+fn duplicate(member: &Member, answer: Answer, of: i64) -> Ran {
+    match member.change.request.snapshot_ids().contains(&of) {
+        true => Ran::Unchanged(answer),
+        false => Ran::Duplicate { answer, of },
     }
 }
 

@@ -6,7 +6,7 @@ use crate::blocking;
 use crate::commits::journal::{Ending, Passage, entry, failed};
 use crate::commits::judge::{Asking, Fit, Verdict};
 use crate::commits::log::{LogEntry, Outcome};
-use crate::commits::part::{Part, Written};
+use crate::commits::part::{Part, Ready};
 use crate::commits::round::TOO_SLOW;
 use crate::commits::store::SwapOutcome;
 use crate::commits::swap::refusal;
@@ -82,16 +82,22 @@ impl Commits {
                 }
             }
             let drafted = self.draft(ctx, warehouse, &changes.iter().collect::<Vec<_>>()).await?;
-            if drafted.duplicates()? || drafted.changes_nothing() {
+            if drafted.changes_nothing() {
+                self.write_down_unchanged(ctx, warehouse, changes, drafted.duplicates()?);
                 return Ok(Ran::Unchanged(current(changes)));
             }
+            // All are duplicates, or none is: what is left to write of the former is a higher epoch.
+            drafted.duplicates()?;
             let attempt = AttemptId(ctx.new_id());
             let log = drafted_log(ctx, warehouse, changes, &drafted, (attempt, attempts));
             let parts = ready(ctx, drafted.parts).await?;
             let answer = answer(&parts);
             let receipts = ticket.receipt(answer.clone()).into_iter().collect();
             match self.write_and_swap(ctx, warehouse, parts, (attempt, receipts, log)).await? {
-                SwapOutcome::Applied => return Ok(Ran::Done(answer)),
+                SwapOutcome::Applied => {
+                    doors.changed();
+                    return Ok(Ran::Done(answer));
+                }
                 SwapOutcome::KeyTaken => return Ok(Ran::KeyTaken),
                 SwapOutcome::Lost | SwapOutcome::SnapshotKnown if ctx.time_left().is_zero() => break,
                 SwapOutcome::Lost | SwapOutcome::SnapshotKnown => is_old = true,
@@ -99,6 +105,19 @@ impl Commits {
             }
         }
         Err(Error::conflict(TOO_SLOW))
+    }
+
+    fn write_down_unchanged(
+        &self,
+        ctx: &RequestContext,
+        warehouse: &Warehouse,
+        changes: &[Change],
+        are_duplicates: bool,
+    ) {
+        let outcome = if are_duplicates { Outcome::Duplicate } else { Outcome::Unchanged };
+        for change in changes {
+            self.write_down(ctx, warehouse, change, Passage::default(), (outcome, Ending::default()));
+        }
     }
 
     async fn read_all_again(&self, warehouse: &Warehouse, changes: &mut [Change]) -> Result<()> {
@@ -153,7 +172,7 @@ impl Commits {
     }
 }
 
-async fn ready(ctx: &RequestContext, parts: Vec<Part>) -> Result<Vec<Written>> {
+async fn ready(ctx: &RequestContext, parts: Vec<Part>) -> Result<Vec<Ready>> {
     let mut written = Vec::with_capacity(parts.len());
     for part in parts {
         // One that changes nothing goes along: its requirements must still hold when the others' pointers move.
@@ -163,7 +182,7 @@ async fn ready(ctx: &RequestContext, parts: Vec<Part>) -> Result<Vec<Written>> {
 }
 
 /// The new metadata of a single table: a transaction answers with nothing.
-fn answer(parts: &[Written]) -> Answer {
+fn answer(parts: &[Ready]) -> Answer {
     match parts {
         [only] => only.target.answer(),
         _ => Answer::Empty,
