@@ -23,7 +23,7 @@ use crate::commits::request::{CommitRequest, TransactionRequest};
 use crate::commits::round::TOO_SLOW;
 use crate::commits::settings::Defaults;
 use crate::commits::store::{CommitStore, PointerRead, Swap, SwapOutcome};
-use crate::commits::swap::{SETTLE_TIME, Swapper, Written};
+use crate::commits::swap::{SETTLE_TIME, Swapper, Written, WrittenFiles};
 use crate::commits::watch::Watch;
 use crate::context::RequestContext;
 use crate::error::{Error, Kind, Result};
@@ -340,13 +340,14 @@ impl Commits {
         parts: Vec<Ready>,
         (attempt, receipts, log): (AttemptId, Vec<Receipt>, Vec<LogEntry>),
     ) -> Result<SwapOutcome> {
-        let written = Written {
+        let files = WrittenFiles {
             documents: self.tables.documents.clone(),
             warehouse: warehouse.clone(),
-            files: parts.iter().flat_map(Ready::locations).map(str::to_owned).collect(),
-            lost_after_all: Some(self.journal.corrects(log.clone(), ctx.clock.clone())),
+            locations: parts.iter().flat_map(Ready::locations).map(str::to_owned).collect(),
         };
-        let writing = tracing::info_span!("commit files", files = written.files.len());
+        let writing = tracing::info_span!("commit files", files = files.locations.len());
+        let lost_after_all = self.journal.corrects(log.clone(), ctx.clock.clone());
+        let written = Written { files: Some(files), lost_after_all: Some(lost_after_all) };
         if let Err(error) = self.write_files(warehouse, &parts).instrument(writing).await {
             // A write that fails may still have made its file.
             written.discard().await;

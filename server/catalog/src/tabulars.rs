@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::commits::queue::{Doors, Queues};
 use crate::commits::store::{PointerChange, Swap, SwapOutcome};
-use crate::commits::swap::{Swapper, Written, refusal};
+use crate::commits::swap::{Swapper, Written, WrittenFiles, refusal};
 use crate::context::RequestContext;
 use crate::documents::Documents;
 use crate::error::{Error, Kind, Result};
@@ -227,8 +227,9 @@ impl Tabulars {
     }
 
     fn written(&self, warehouse: &Arc<Warehouse>, file: Option<String>) -> Written {
-        let files = file.into_iter().collect();
-        Written { documents: self.documents.clone(), warehouse: warehouse.clone(), files, lost_after_all: None }
+        let locations = file.into_iter().collect();
+        let files = WrittenFiles { documents: self.documents.clone(), warehouse: warehouse.clone(), locations };
+        Written { files: Some(files), ..Written::default() }
     }
 
     async fn swap(

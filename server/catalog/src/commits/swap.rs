@@ -23,11 +23,10 @@ const ASK_MAX: Duration = Duration::from_secs(10);
 /// How long after the deadline the answer to a swap is still waited for.
 pub(super) const SETTLE_TIME: Duration = Duration::from_secs(5);
 
-/// The files that were written for a swap alone.
+/// What was written for a swap alone; by default nothing.
+#[derive(Default)]
 pub struct Written {
-    pub documents: Documents,
-    pub warehouse: Arc<Warehouse>,
-    pub files: Vec<String>,
+    pub files: Option<WrittenFiles>,
     /// Called where the swap was in doubt, and turns out to have been lost.
     pub lost_after_all: Option<Box<dyn FnOnce() + Send>>,
 }
@@ -35,10 +34,18 @@ pub struct Written {
 impl Written {
     /// No pointer refers to them, and none ever will.
     pub async fn discard(self) {
-        for location in &self.files {
-            self.documents.discard(&self.warehouse, location).await;
+        let Some(WrittenFiles { documents, warehouse, locations }) = self.files else { return };
+        for location in &locations {
+            documents.discard(&warehouse, location).await;
         }
     }
+}
+
+/// Files, and where they lie.
+pub struct WrittenFiles {
+    pub documents: Documents,
+    pub warehouse: Arc<Warehouse>,
+    pub locations: Vec<String>,
 }
 
 /// Moves pointers.
