@@ -1,5 +1,7 @@
 //! What the ledger knows of a request's writer: whether it has committed the same before.
 
+use std::cmp::Reverse;
+
 use metrics::counter;
 
 use crate::commits::identity::WriterKind;
@@ -9,6 +11,10 @@ use crate::commits::lineage::{Landed, Mark, WriterRow};
 use crate::commits::settings::Settings;
 use crate::error::Result;
 use crate::metadata::Snapshot;
+
+/// Snapshots at one position that are held against a request, the newest ones: a bounded job that runs again and again
+/// under one name ends at the same position each time.
+const CANDIDATES_MAX: usize = 16;
 
 /// Writers that began anew under their old name.
 pub const INCARNATIONS_TOTAL: &str = "frazil_writer_incarnations_total";
@@ -76,12 +82,14 @@ impl Judge<'_> {
         };
         let in_chain = self.part.lineage().iter().filter(|landed| is_its(landed.ref_name.as_deref(), landed));
         let before = self.ledger.same.iter().filter(|(name, landed)| is_its(Some(name), landed));
-        let candidates: Vec<Landed> = in_chain.chain(before.map(|(_, landed)| landed)).cloned().collect();
+        let mut candidates: Vec<Landed> = in_chain.chain(before.map(|(_, landed)| landed)).cloned().collect();
+        candidates.sort_by_key(|landed| Reverse((landed.sequence_number, landed.at_ms)));
+        candidates.truncate(CANDIDATES_MAX);
         for candidate in candidates {
             let head = self.head(ref_name);
             // Behind a gap nobody can tell, and a row that is doubled is worse than one that is asked for again.
-            if !self.is_gone(head, Some(candidate.snapshot_id), candidate.sequence_number).await?
-                && !self.is_forgotten(mark, &candidate, at_ms)
+            if !self.is_forgotten(mark, &candidate, at_ms)
+                && !self.is_gone(head, Some(candidate.snapshot_id), candidate.sequence_number).await?
                 && self.has_same_content(mark, snapshot, &candidate).await
             {
                 return Ok(Some(candidate.snapshot_id));

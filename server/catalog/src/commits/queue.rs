@@ -175,7 +175,8 @@ impl Queue {
         let place = state.next_place;
         state.next_place += 1;
         let writer = change.intent.identity().map(|identity| named(&identity.writer));
-        let (ctx, arrived) = (ctx.clone(), Instant::now());
+        // It may have waited for the answer to another request with its key.
+        let (ctx, arrived) = (ctx.clone(), change.read_at);
         state.waiting.push_back(Member {
             ctx,
             ticket,
@@ -230,7 +231,11 @@ impl Queue {
     fn take(&self, max: usize, now: Instant) -> Vec<Member> {
         let mut state = self.state();
         let views: Vec<Waiting<'_>> = state.waiting.iter().map(Member::waiting).collect();
-        let chosen = choose(&views, &state.turns, now, max);
+        let mut chosen = choose(&views, &state.turns, now, max);
+        // A group asks once what its name means, and around a rename requests come under two.
+        if let Some(name) = chosen.first().map(|at| state.waiting[*at].change.ident.clone()) {
+            chosen.retain(|at| state.waiting[*at].change.ident == name);
+        }
         let mut waiting: Vec<Option<Member>> = std::mem::take(&mut state.waiting).into_iter().map(Some).collect();
         let mut group: Vec<Member> = chosen.iter().filter_map(|at| waiting[*at].take()).collect();
         state.waiting = waiting.into_iter().flatten().collect();
