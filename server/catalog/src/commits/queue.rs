@@ -194,15 +194,12 @@ impl Queue {
         Ok(Waiter { place, answer: waiter })
     }
 
-    /// Gives the place up; false where the request is being judged already.
-    pub fn leave(&self, waiter: &Waiter) -> bool {
+    /// Gives the place up; `None` where the request is being judged already.
+    pub fn leave(&self, waiter: &Waiter) -> Option<Member> {
         let mut state = self.state();
-        let Some(at) = state.waiting.iter().position(|member| member.place == waiter.place) else {
-            return false;
-        };
-        state.waiting.remove(at);
+        let at = state.waiting.iter().position(|member| member.place == waiter.place)?;
         gauge!(QUEUE_DEPTH).decrement(1);
-        true
+        state.waiting.remove(at)
     }
 
     pub async fn door(&self) -> OwnedMutexGuard<()> {

@@ -57,7 +57,9 @@ impl Commits {
             let span = tracing::info_span!("commit group", size = group.len(), lost);
             group = self.round(&queue, &warehouse, group).instrument(span).await;
             lost += 1;
-            group = self.without_overdue(&warehouse, group);
+            let (overdue, rest): (Vec<_>, Vec<_>) = group.into_iter().partition(Member::is_overdue);
+            self.refuse_overdue(&warehouse, overdue).await;
+            group = rest;
             // Smaller groups are quicker, and lose less.
             if lost % 2 == 0 && group.len() > 1 {
                 queue.put_back(group.split_off(group.len().div_ceil(2)));
@@ -65,12 +67,19 @@ impl Commits {
         }
     }
 
-    fn without_overdue(&self, warehouse: &Warehouse, group: Vec<Member>) -> Vec<Member> {
-        let (overdue, rest): (Vec<_>, Vec<_>) = group.into_iter().partition(Member::is_overdue);
-        for member in overdue {
+    /// Their time is over, and nothing came of them. One whose snapshot another request brought meanwhile must not hear
+    /// of that.
+    pub(super) async fn refuse_overdue(&self, warehouse: &Arc<Warehouse>, mut overdue: Vec<Member>) {
+        if overdue.is_empty() {
+            return;
+        }
+        if let Err(error) = self.read_again(warehouse, &mut overdue).await {
+            overdue.into_iter().for_each(|member| self.refuse(warehouse, member, 1, again(&error)));
+            return;
+        }
+        for member in self.not_landed(warehouse, overdue).await {
             self.refuse(warehouse, member, 1, Error::conflict(TOO_SLOW));
         }
-        rest
     }
 
     /// Returns the members that are to be judged again.
@@ -135,10 +144,7 @@ impl Commits {
         };
         match judge.await {
             Ok(judge) => Ok((judge, group)),
-            Err(error) if error.kind() == Kind::NoSuchTable => {
-                Err((self.of_a_lost_table(warehouse, group).await, error))
-            }
-            Err(error) => Err((group, error)),
+            Err(error) => Err((self.not_landed(warehouse, group).await, error)),
         }
     }
 
@@ -171,8 +177,8 @@ impl Commits {
         Ok(())
     }
 
-    /// The table is gone by now: members whose snapshots landed before must not hear of a refusal.
-    async fn of_a_lost_table(&self, warehouse: &Arc<Warehouse>, group: Vec<Member>) -> Vec<Member> {
+    /// A refusal is to follow: members whose snapshots landed before must not hear of it, and are told so much.
+    async fn not_landed(&self, warehouse: &Arc<Warehouse>, group: Vec<Member>) -> Vec<Member> {
         let mut rest = Vec::with_capacity(group.len());
         for mut member in group {
             match self.evidence(warehouse, &mut member.change).await.map(|evidence| landing(&[evidence])) {
@@ -267,6 +273,8 @@ impl Commits {
             Ok(SwapOutcome::KeyTaken) => self.without_taken_keys(warehouse, joined).await,
             Ok(refused) => self.refuse_all(warehouse, joined, size, &refusal(refused)),
             Err(error) => {
+                // It may have been applied all the same.
+                queue.changed([]);
                 for one in joined {
                     let ending = failed(&error, Some(attempt));
                     self.write_down(&one.member.ctx, warehouse, &one.member.change, one.member.passage(size), ending);
