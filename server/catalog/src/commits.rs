@@ -62,6 +62,8 @@ pub mod swap;
 mod together;
 pub mod watch;
 
+pub use round::GROUP_SIZE;
+
 /// Tells clients for how long a commit is tried.
 pub const DEADLINE_SETTING: &str = "frazil.commit-deadline-ms";
 
@@ -101,8 +103,6 @@ pub struct Retention {
     pub log_days: u32,
     pub event_days: u32,
 }
-
-pub use round::GROUP_SIZE;
 
 impl Default for CommitOptions {
     fn default() -> Self {

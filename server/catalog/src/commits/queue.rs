@@ -79,7 +79,7 @@ impl Member {
         Waiting {
             writer: self.writer.as_deref(),
             ref_name: intent.ref_name.as_deref(),
-            snapshot_id: intent.snapshot.as_ref().map(|snapshot| snapshot.id()),
+            snapshot_id: intent.moved_to,
             alone: intent.moves_table,
         }
     }
@@ -240,8 +240,8 @@ impl Queue {
             if member.judged == 0 {
                 member.waited = now.saturating_duration_since(member.arrived);
             }
-            if let (Some(name), Some(snapshot)) = (&member.change.intent.ref_name, &member.change.intent.snapshot) {
-                state.turns.take(name, snapshot.id(), now);
+            if let (Some(name), Some(snapshot_id)) = (&member.change.intent.ref_name, member.change.intent.moved_to) {
+                state.turns.take(name, snapshot_id, now);
             }
         }
         gauge!(QUEUE_DEPTH).decrement(group.len() as f64);

@@ -32,6 +32,11 @@ pub const REBASES_TOTAL: &str = "frazil_commit_rebases_total";
 /// Swaps that lost to another process.
 pub const SWAPS_LOST_TOTAL: &str = "frazil_commit_swaps_lost_total";
 
+/// How far back a loser's base is looked for, in snapshots.
+const TURN_LOOKS_BACK: usize = 1_024;
+
+pub(super) const TOO_SLOW: &str = "the table moved on faster than this commit could follow; nothing was changed";
+
 /// A member whose answer depends on the swap.
 struct Joined {
     member: Member,
@@ -305,7 +310,7 @@ impl Commits {
     /// What lost its head to rebased commits, which never lose theirs, gets a turn.
     fn give_turn(&self, queue: &Queue, part: &Part, member: &Member, error: &Error) {
         let intent = &member.change.intent;
-        let (Some(ref_name), Some(snapshot), Some(asserted)) = (&intent.ref_name, &intent.snapshot, intent.asserted)
+        let (Some(ref_name), Some(moved_to), Some(asserted)) = (&intent.ref_name, intent.moved_to, intent.asserted)
         else {
             return;
         };
@@ -320,7 +325,7 @@ impl Commits {
         let was_rebased =
             |id: &i64| queue.was_rebased(*id) || part.lineage().iter().any(|one| one.snapshot_id == *id && one.rebased);
         if passed.iter().any(was_rebased) {
-            queue.reserve_turn(ref_name, snapshot.id(), self.queues.options.turn);
+            queue.reserve_turn(ref_name, moved_to, self.queues.options.turn);
         }
     }
 
@@ -406,11 +411,6 @@ impl Commits {
         }
     }
 }
-
-/// How far back a loser's base is looked for, in snapshots.
-const TURN_LOOKS_BACK: usize = 1_024;
-
-pub(super) const TOO_SLOW: &str = "the table moved on faster than this commit could follow; nothing was changed";
 
 impl Joined {
     fn answer(self, answer: &Answer) {

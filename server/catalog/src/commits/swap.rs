@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::join_all;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::commits::store::{CommitStore, Resolution, Swap, SwapOutcome};
@@ -35,9 +37,11 @@ pub struct Written {
 impl Written {
     /// No pointer refers to them, and none ever will.
     pub async fn discard(self) {
+        let mut discards = Vec::with_capacity(self.files.len());
         for location in &self.files {
-            self.documents.discard(&self.warehouse, location).await;
+            discards.push(self.documents.discard(&self.warehouse, location).boxed());
         }
+        join_all(discards).await;
     }
 }
 
