@@ -79,6 +79,7 @@ impl Commits {
             return;
         }
         if let Err(error) = self.read_again(warehouse, &mut overdue).await {
+            tell_cause(&error);
             overdue.into_iter().for_each(|member| self.refuse(warehouse, member, 1, again(&error)));
             return;
         }
@@ -93,6 +94,7 @@ impl Commits {
         let (mut judge, group) = match self.begin(queue, warehouse, group).await {
             Ok(begun) => begun,
             Err((group, error)) => {
+                tell_cause(&error);
                 group.into_iter().for_each(|member| self.refuse(warehouse, member, size, again(&error)));
                 return Vec::new();
             }
@@ -278,6 +280,7 @@ impl Commits {
             Ok(SwapOutcome::KeyTaken) => self.without_taken_keys(warehouse, joined).await,
             Ok(refused) => self.refuse_all(warehouse, joined, size, &refusal(refused)),
             Err(error) => {
+                tell_cause(&error);
                 // It may have been applied all the same.
                 queue.changed([]);
                 for one in joined {
@@ -372,6 +375,7 @@ impl Commits {
     }
 
     fn refuse_all(&self, warehouse: &Warehouse, joined: Vec<Joined>, size: usize, error: &Error) -> Vec<Member> {
+        tell_cause(error);
         joined.into_iter().for_each(|one| self.refuse(warehouse, one.member, size, again(error)));
         Vec::new()
     }
@@ -437,7 +441,14 @@ fn duplicate(member: &Member, answer: Answer, of: i64) -> Ran {
     }
 }
 
-/// The same error for another request; its cause is told once.
+/// Logs what befalls a whole group, if there is a cause to tell: its members hear of it without.
+fn tell_cause(error: &Error) {
+    if std::error::Error::source(error).is_some() {
+        tracing::warn!(error = error as &dyn std::error::Error, "a group of commits failed");
+    }
+}
+
+/// The same error for another request; its cause is told once, by [`tell_cause`].
 pub(super) fn again(error: &Error) -> Error {
     Error::new(error.kind(), error.message().to_owned())
 }
