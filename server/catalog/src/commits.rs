@@ -20,7 +20,6 @@ use crate::commits::part::Ready;
 use crate::commits::queue::{Queue, Queues, Waiter};
 use crate::commits::rebase::{Lists, NewFile};
 use crate::commits::request::{CommitRequest, TransactionRequest};
-use crate::commits::round::TOO_SLOW;
 use crate::commits::settings::Defaults;
 use crate::commits::store::{CommitStore, PointerRead, Swap, SwapOutcome};
 use crate::commits::swap::{SETTLE_TIME, Swapper, Written, WrittenFiles};
@@ -63,6 +62,8 @@ pub mod swap;
 mod together;
 pub mod watch;
 
+pub use round::GROUP_SIZE;
+
 /// Tells clients for how long a commit is tried.
 pub const DEADLINE_SETTING: &str = "frazil.commit-deadline-ms";
 
@@ -102,8 +103,6 @@ pub struct Retention {
     pub log_days: u32,
     pub event_days: u32,
 }
-
-pub use round::GROUP_SIZE;
 
 impl Default for CommitOptions {
     fn default() -> Self {
@@ -298,7 +297,7 @@ impl Commits {
             let door = tokio::select! {
                 biased;
                 said = &mut waiter.answer => return said.unwrap_or_else(|_| Err(unanswered())),
-                () = sleep_until(ctx.deadline) => return self.give_up(ctx, warehouse, &queue, waiter, &refused).await,
+                () = sleep_until(ctx.deadline) => return self.give_up(ctx, warehouse, &queue, waiter).await,
                 door = queue.door() => door,
             };
             match waiter.answer.try_recv() {
@@ -316,15 +315,12 @@ impl Commits {
     async fn give_up(
         &self,
         ctx: &RequestContext,
-        warehouse: &Warehouse,
+        warehouse: &Arc<Warehouse>,
         queue: &Queue,
         waiter: Waiter,
-        refused: &Refused,
     ) -> Result<Ran> {
-        if queue.leave(&waiter) {
-            let error = Error::conflict(TOO_SLOW);
-            self.write_down_unserved(ctx, warehouse, refused, &error);
-            return Err(error);
+        if let Some(member) = queue.leave(&waiter) {
+            self.refuse_overdue(warehouse, vec![member]).await;
         }
         tokio::select! {
             said = waiter.answer => said.unwrap_or_else(|_| Err(unanswered())),

@@ -205,11 +205,11 @@ impl Tabulars {
                     continue;
                 }
             }
-            match this.swap(&context, &home, (change, planned), &ticket).await? {
-                SwapOutcome::Applied => {
-                    door.iter().for_each(Doors::changed);
-                    return Ok(Ran::Done(answer));
-                }
+            let swapped = this.swap(&context, &home, (change, planned), &ticket).await;
+            // Whatever came of it: what others have read before may be old.
+            door.iter().for_each(Doors::changed);
+            match swapped? {
+                SwapOutcome::Applied => return Ok(Ran::Done(answer)),
                 SwapOutcome::KeyTaken => return Ok(Ran::KeyTaken),
                 SwapOutcome::Lost | SwapOutcome::SnapshotKnown if context.time_left().is_zero() => {
                     return Err(Error::new(Kind::Unavailable, "others kept changing it; nothing was changed"));

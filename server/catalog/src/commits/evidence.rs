@@ -1,21 +1,27 @@
 //! What the ledger knows of a request's writer: whether it has committed the same before.
 
+use std::cmp::Reverse;
+
 use metrics::counter;
 
 use crate::commits::identity::WriterKind;
-use crate::commits::judge::{Asking, Judge};
+use crate::commits::judge::{Asking, Judge, Verdict};
 use crate::commits::ledger::{self, Decision, Evidence};
 use crate::commits::lineage::{Landed, Mark, WriterRow};
 use crate::commits::settings::Settings;
 use crate::error::Result;
 use crate::metadata::Snapshot;
 
+/// Snapshots at one position that are held against a request, the newest ones: a bounded job that runs again and again
+/// under one name ends at the same position each time.
+const CANDIDATES_MAX: usize = 16;
+
 /// Writers that began anew under their old name.
 pub const INCARNATIONS_TOTAL: &str = "frazil_writer_incarnations_total";
 
 impl Judge<'_> {
     /// The snapshot that has already what the request brings, by the ledger.
-    pub(super) async fn duplicate(&mut self, asking: &Asking<'_>, settings: Settings) -> Result<Option<i64>> {
+    pub(super) async fn duplicate(&mut self, asking: &Asking<'_>, settings: Settings) -> Result<Option<Verdict>> {
         let intent = &asking.change.intent;
         let (Some(mark), Some(ref_name), Some(snapshot)) = (&intent.mark, &intent.ref_name, &intent.snapshot) else {
             return Ok(None);
@@ -54,8 +60,9 @@ impl Judge<'_> {
                 if identity.epoch > row.epoch {
                     self.part.put_row(WriterRow { epoch: identity.epoch, ..row.clone() });
                 }
-                Ok(Some(of.unwrap_or(snapshot.id())))
+                Ok(Some(Verdict::Duplicate { of: of.unwrap_or(snapshot.id()) }))
             }
+            Decision::Clash { with: Some(with) } if self.part.has_landed(with) => Ok(Some(Verdict::Waits)),
             refused => Err(ledger::refusal(&refused, identity, snapshot.id(), &self.part.ident)),
         }
     }
@@ -76,12 +83,14 @@ impl Judge<'_> {
         };
         let in_chain = self.part.lineage().iter().filter(|landed| is_its(landed.ref_name.as_deref(), landed));
         let before = self.ledger.same.iter().filter(|(name, landed)| is_its(Some(name), landed));
-        let candidates: Vec<Landed> = in_chain.chain(before.map(|(_, landed)| landed)).cloned().collect();
+        let mut candidates: Vec<Landed> = in_chain.chain(before.map(|(_, landed)| landed)).cloned().collect();
+        candidates.sort_by_key(|landed| Reverse((landed.sequence_number, landed.at_ms)));
+        candidates.truncate(CANDIDATES_MAX);
         for candidate in candidates {
             let head = self.head(ref_name);
             // Behind a gap nobody can tell, and a row that is doubled is worse than one that is asked for again.
-            if !self.is_gone(head, Some(candidate.snapshot_id), candidate.sequence_number).await?
-                && !self.is_forgotten(mark, &candidate, at_ms)
+            if !self.is_forgotten(mark, &candidate, at_ms)
+                && !self.is_gone(head, Some(candidate.snapshot_id), candidate.sequence_number).await?
                 && self.has_same_content(mark, snapshot, &candidate).await
             {
                 return Ok(Some(candidate.snapshot_id));

@@ -31,6 +31,8 @@ pub(super) enum Verdict {
     Known { of: i64 },
     /// Its writer committed the same before, with another snapshot.
     Duplicate { of: i64 },
+    /// It clashes with a member whose swap is still to come: it is judged again afterwards.
+    Waits,
     /// What it asks for is there.
     Unchanged,
     /// It is part of the chain now.
@@ -88,9 +90,9 @@ impl Judge<'_> {
         }
         let settings = Settings::of(self.part.metadata(), self.warehouse, self.commits.options.defaults);
         if settings.dedup
-            && let Some(of) = self.duplicate(asking, settings).await?
+            && let Some(verdict) = self.duplicate(asking, settings).await?
         {
-            return Ok(Verdict::Duplicate { of });
+            return Ok(verdict);
         }
         let request = &asking.change.request;
         let relinked = self.fit(asking, settings).await?;

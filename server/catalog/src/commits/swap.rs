@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::join_all;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::commits::store::{CommitStore, Resolution, Swap, SwapOutcome};
@@ -35,9 +37,11 @@ impl Written {
     /// No pointer refers to them, and none ever will.
     pub async fn discard(self) {
         let Some(WrittenFiles { documents, warehouse, locations }) = self.files else { return };
+        let mut discards = Vec::with_capacity(locations.len());
         for location in &locations {
-            documents.discard(&warehouse, location).await;
+            discards.push(documents.discard(&warehouse, location).boxed());
         }
+        join_all(discards).await;
     }
 }
 

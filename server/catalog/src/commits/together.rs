@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::blocking;
-use crate::commits::journal::{Ending, Passage, entry, failed};
+use crate::commits::journal::{Ending, Passage, count, entry, failed};
 use crate::commits::judge::{Asking, Fit, Verdict};
 use crate::commits::log::{LogEntry, Outcome};
 use crate::commits::part::{Part, Ready};
@@ -75,11 +75,16 @@ impl Commits {
         let doors = self.queues.doors(ctx, tables).await?;
         let mut is_old = doors.waited;
         for attempts in 1.. {
+            // Also where its time is over: a request that landed meanwhile must not hear that it was too slow.
             if is_old {
                 self.read_all_again(warehouse, changes).await?;
                 if self.landed_before(ctx, warehouse, changes).await? {
+                    changes.iter().for_each(|change| self.write_down_known(ctx, warehouse, change));
                     return Ok(Ran::Unchanged(current(changes)));
                 }
+            }
+            if attempts > 1 && ctx.time_left().is_zero() {
+                break;
             }
             let drafted = self.draft(ctx, warehouse, &changes.iter().collect::<Vec<_>>()).await?;
             if drafted.changes_nothing() {
@@ -93,13 +98,16 @@ impl Commits {
             let parts = ready(ctx, drafted.parts).await?;
             let answer = answer(&parts);
             let receipts = ticket.receipt(answer.clone()).into_iter().collect();
-            match self.write_and_swap(ctx, warehouse, parts, (attempt, receipts, log)).await? {
+            let outcomes: Vec<Outcome> = log.iter().map(|entry| entry.outcome).collect();
+            let swapped = self.write_and_swap(ctx, warehouse, parts, (attempt, receipts, log)).await;
+            // Whatever came of it: what others have read before may be old.
+            doors.changed();
+            match swapped? {
                 SwapOutcome::Applied => {
-                    doors.changed();
+                    outcomes.into_iter().for_each(|outcome| count(outcome, Passage::default()));
                     return Ok(Ran::Done(answer));
                 }
                 SwapOutcome::KeyTaken => return Ok(Ran::KeyTaken),
-                SwapOutcome::Lost | SwapOutcome::SnapshotKnown if ctx.time_left().is_zero() => break,
                 SwapOutcome::Lost | SwapOutcome::SnapshotKnown => is_old = true,
                 refused => return Err(refusal(refused)),
             }
@@ -200,7 +208,7 @@ fn drafted_log(
     let of = |(change, (part, verdict)): (&Change, (&Part, &Verdict))| {
         let outcome = match verdict {
             Verdict::Applied(_) => Outcome::Committed,
-            Verdict::Unchanged => Outcome::Unchanged,
+            Verdict::Unchanged | Verdict::Waits => Outcome::Unchanged,
             Verdict::Known { .. } | Verdict::Duplicate { .. } => Outcome::Duplicate,
         };
         let ending = Ending { attempt: Some(attempt), ..Ending::default() };

@@ -222,7 +222,8 @@ impl TryFrom<Snapshot> for Landed {
             parent_id: row.parent_id,
             sequence_number: row.sequence_number,
             ref_name: row.ref_name.as_deref().map(unescaped),
-            class: row.class.map(|class| known(Class::of(&class), "class", &class)).transpose()?,
+            // Over a class that only a later version knows nothing may go.
+            class: row.class.as_deref().map(|class| Class::of(class).unwrap_or(Class::Other)),
             writer: writer.map(|writer| Mark { identity: Identity { writer, position, epoch: row.epoch }, counts }),
             is_first: row.is_first,
             rebased: row.rebased,
