@@ -78,7 +78,7 @@ class Proxy:
 
     target: str
     without: frozenset[str] = frozenset()
-    # Whether clients are told of the catalog's idempotency keys. One that is not sends a commit once, as all old ones do.
+    # Whether clients are told of idempotency keys. One that is not sends a commit once, as all old ones do.
     keys: bool = True
     commits: list[Commit] = field(default_factory=list)
     faults: list = field(default_factory=list)
@@ -175,7 +175,10 @@ class Listener(ThreadingHTTPServer):
 
 @contextlib.contextmanager
 def running(target, without=(), keys=True):
-    """A proxy before the catalog at `target` that leaves out the request headers `without`, and tells of `keys` or not."""
+    """A proxy before the catalog at `target` that leaves out the request headers `without`.
+
+    Without `keys` its clients hear nothing of idempotency keys.
+    """
     with Listener(("127.0.0.1", 0), Handler) as listener:
         listener.daemon_threads = True
         listener.proxy = Proxy(target, frozenset(without), keys, uri=f"http://127.0.0.1:{listener.server_port}")

@@ -10,6 +10,7 @@ pub mod cluster;
 pub mod database;
 pub mod disk;
 pub mod frazil;
+pub mod model;
 pub mod proxy;
 pub mod random;
 pub mod wait;

@@ -1,4 +1,4 @@
-"""PyIceberg and Java writers that append to one table at once, as many as there are, each with the client's defaults."""
+"""PyIceberg and Java writers that append to one table at once, each as its client does by default."""
 
 import collections
 import os

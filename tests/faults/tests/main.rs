@@ -13,5 +13,6 @@ mod points;
 mod pooler;
 mod probe;
 mod rebase;
+mod soak;
 mod standby;
 mod zombies;

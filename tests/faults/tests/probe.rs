@@ -104,7 +104,7 @@ impl Probe {
     /// Holds a commit's answer against the table, sends the commit again, and looks for what should not be there. Tells
     /// whether it had landed.
     pub async fn settle(&mut self, prepared: &Prepared, told: Told) -> bool {
-        let landed = self.landed(prepared, told.as_ref().ok().map(|answer| answer.status)).await;
+        let landed = self.landed(prepared).await;
         if let Ok(answer) = &told {
             let honest = match answer.status {
                 200 => landed,
@@ -119,14 +119,14 @@ impl Probe {
         landed
     }
 
-    /// Whether it landed. Where nobody has told, the catalog is asked until it is certain.
-    async fn landed(&self, prepared: &Prepared, status: Option<u16>) -> bool {
-        if !matches!(status, Some(200 | 409 | 429 | 503)) {
-            self.certainty(prepared.snapshot_id).await;
-        }
+    /// Whether it landed. The catalog is asked until it is certain, and must be right then.
+    async fn landed(&self, prepared: &Prepared) -> bool {
+        let certain = self.certainty(prepared.snapshot_id).await;
         let table = self.table().await;
         table.assert_whole();
-        table.has(prepared.snapshot_id)
+        let landed = table.has(prepared.snapshot_id);
+        assert_eq!(certain == "landed", landed, "the catalog says that the commit is {certain}");
+        landed
     }
 
     /// What became of the attempt, as soon as that is certain.
@@ -134,11 +134,9 @@ impl Probe {
         let path = format!("/coordination/v1/default{}/attempts/{snapshot_id}", self.writer.table);
         until("the outcome is certain", async || {
             let answer = self.writer.catalog.get(&path).await.ok()?;
-            if answer.status == 404 {
-                return Some("unknown".to_owned()); // TODO-API
-            }
-            let outcome = answer.json()["outcome"].as_str().map(str::to_owned)?;
-            (answer.status == 200 && outcome != "in-doubt").then_some(outcome)
+            assert!(answer.status == 200 || answer.status >= 500, "{}", answer.text);
+            let status = answer.json()["status"].as_str().map(str::to_owned)?;
+            (status != "in-doubt").then_some(status)
         })
         .await
     }
@@ -162,7 +160,12 @@ impl Probe {
     /// deleted: only an attempt in doubt may leave something.
     pub async fn assert_clean(&self) {
         let loaded = self.loaded().await;
-        let referenced = referenced(&loaded);
+        let mut referenced = referenced(&loaded);
+        let table = Table::of(loaded["metadata"].clone(), &self.writer.branch);
+        for snapshot in table.snapshots() {
+            let manifests = table.manifests_of(snapshot["snapshot-id"].as_i64().unwrap());
+            referenced.extend(manifests.into_iter().map(|manifest| manifest.path));
+        }
         for location in &referenced {
             assert!(std::fs::exists(local(location)).unwrap(), "{location} is missing");
         }

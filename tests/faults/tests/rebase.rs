@@ -348,19 +348,6 @@ async fn a_snapshot_whose_schema_expired_meanwhile_gets_the_one_of_its_new_place
         {"action": "set-current-schema", "schema-id": -1}]));
     catalog.post(TABLE, &evolve).await.unwrap().expect(200);
     let between = probe.land_row("between", job("b", 2)).await;
-    let old: Vec<i64> = base.snapshots().iter().map(|snapshot| snapshot["snapshot-id"].as_i64().unwrap()).collect();
-    let keep_head = old.iter().filter(|id| Some(**id) != base.head()).collect::<Vec<_>>();
-    catalog
-        .post(TABLE, &change(json!([{"action": "remove-snapshots", "snapshot-ids": keep_head}])))
-        .await
-        .unwrap()
-        .expect(200);
-    let head = base.head().unwrap();
-    catalog
-        .post(TABLE, &change(json!([{"action": "remove-snapshots", "snapshot-ids": [head]}])))
-        .await
-        .unwrap()
-        .expect(200);
     catalog.post(TABLE, &change(json!([{"action": "remove-schemas", "schema-ids": [0]}]))).await.unwrap().expect(200);
     lands(&mut probe, &commit).await;
     let table = probe.table().await;
