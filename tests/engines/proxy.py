@@ -78,6 +78,8 @@ class Proxy:
 
     target: str
     without: frozenset[str] = frozenset()
+    # Whether clients are told of idempotency keys. One that is not sends a commit once, as all old ones do.
+    keys: bool = True
     commits: list[Commit] = field(default_factory=list)
     faults: list = field(default_factory=list)
     uri: str = ""
@@ -99,6 +101,8 @@ class Proxy:
             with contextlib.suppress(OSError, http.client.HTTPException):
                 return ask(host, method, path, kept, body)
 
+        if not self.keys and urllib.parse.urlsplit(path).path.endswith("/v1/config"):
+            return without_keys(send())
         if method != "POST" or b'"add-snapshot"' not in body:
             return send()
         began_s = time.monotonic()
@@ -106,6 +110,15 @@ class Proxy:
         key = next((value for name, value in headers if name.lower() == IDEMPOTENCY_KEY), None)
         self.commits.append(Commit(path, key, body, answers, began_s, time.monotonic()))
         return worst(answers)
+
+
+def without_keys(answer):
+    """The catalog's configuration, as one that knows no idempotency keys tells it."""
+    if answer is None or answer.status != 200:
+        return answer
+    config = json.loads(answer.body)
+    config.pop("idempotency-key-lifetime", None)
+    return Answer(answer.status, answer.headers, json.dumps(config).encode())
 
 
 def ask(host, method, path, headers, body):
@@ -161,11 +174,14 @@ class Listener(ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def running(target, without=()):
-    """A proxy before the catalog at `target` that leaves out the request headers `without`."""
+def running(target, without=(), keys=True):
+    """A proxy before the catalog at `target` that leaves out the request headers `without`.
+
+    Without `keys` its clients hear nothing of idempotency keys.
+    """
     with Listener(("127.0.0.1", 0), Handler) as listener:
         listener.daemon_threads = True
-        listener.proxy = Proxy(target, frozenset(without), uri=f"http://127.0.0.1:{listener.server_port}")
+        listener.proxy = Proxy(target, frozenset(without), keys, uri=f"http://127.0.0.1:{listener.server_port}")
         serving = threading.Thread(target=listener.serve_forever, args=(0.1,), daemon=True)
         serving.start()
         try:

@@ -25,7 +25,11 @@ CLASSPATHS = {
 
 
 def proof(suite, test, bound_s, venv="pyiceberg", store="postgres", only=None, **size):
-    """Runs the tests of one file in this size; `only` is an expression of pytest's `-k`."""
+    """Runs the tests of one file in this size; `only` is an expression of pytest's `-k`.
+
+    Without `keys`, which is part of the size, clients hear nothing of idempotency keys.
+    """
+    size = {"keys": True, **size}
 
     def run(bench, log):
         tools = machine.venv(venv, log)
@@ -40,7 +44,7 @@ def proof(suite, test, bound_s, venv="pyiceberg", store="postgres", only=None, *
             **{variable: machine.classpath(name, log) for variable, name in CLASSPATHS.get(venv, {}).items()},
         )
         argv = [tools / "python", "-m", "pytest", FOLDER / f"{test}.py", "--basetemp", folder / "pytest"]
-        argv += ["-o", PYTHONPATH, *(["-k", only] if only else [])]
+        argv += ["-o", PYTHONPATH, "-o", f"faulthandler_timeout={bound_s}", *(["-k", only] if only else [])]
         process.run(argv, log, bound_s, cwd=paths.ENGINES, env=environment)
 
     return run
@@ -82,6 +86,7 @@ FAULTS = (
         SPARK,
         "test_spark_stream",
         1800,
+        keys=False,
         rows=1_000_000,
         per_second=5000,
         kills=10,
@@ -95,6 +100,7 @@ FAULTS = (
         "test_connect",
         2400,
         venv="connect",
+        keys=False,
         records=1_000_000,
         batch=10_000,
         repeated=9,
@@ -119,6 +125,7 @@ FAULTS = (
         FLINK,
         "test_dynamic",
         1800,
+        keys=False,
         rows=300_000,
         per_second=2000,
         kills=4,
@@ -155,6 +162,7 @@ FAULTS = (
         FLINK,
         "test_zombies",
         1200,
+        keys=False,
         runs=4,
         rows=20_000,
         per_second=500,
@@ -180,6 +188,7 @@ FAULTS = (
         SPARK,
         "test_spark_stream",
         300,
+        keys=False,
         rows=15_000,
         per_second=1000,
         kills=1,
@@ -193,6 +202,7 @@ FAULTS = (
         "test_connect",
         400,
         venv="connect",
+        keys=False,
         records=10_000,
         batch=1000,
         repeated=3,

@@ -9,20 +9,21 @@ use futures::future::try_join_all;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
+use tracing::Instrument;
 
 use crate::commits::intent::{Intent, added};
 use crate::commits::journal::{Journal, Passage, failed};
 use crate::commits::known::{Evidence, Landing, landing};
 use crate::commits::lineage::{Asked, LineageStore, Mark};
 use crate::commits::log::{LogEntry, Outcome};
-use crate::commits::part::Written;
+use crate::commits::part::Ready;
 use crate::commits::queue::{Queue, Queues, Waiter};
 use crate::commits::rebase::{Lists, NewFile};
 use crate::commits::request::{CommitRequest, TransactionRequest};
-use crate::commits::round::TOO_SLOW;
 use crate::commits::settings::Defaults;
 use crate::commits::store::{CommitStore, PointerRead, Swap, SwapOutcome};
-use crate::commits::swap::{SETTLE_TIME, Swapper, certainly_lost};
+use crate::commits::swap::{SETTLE_TIME, Swapper, Written, WrittenFiles};
+use crate::commits::watch::Watch;
 use crate::context::RequestContext;
 use crate::error::{Error, Kind, Result};
 use crate::events::EventStore;
@@ -34,6 +35,8 @@ use crate::tables::{Loaded, Tables};
 use crate::tabulars::{Pointer, TabularKind};
 use crate::warehouses::Warehouse;
 
+mod ancestry;
+mod evidence;
 mod group;
 pub mod identity;
 mod intent;
@@ -43,6 +46,7 @@ pub mod known;
 pub mod ledger;
 pub mod lineage;
 pub mod log;
+mod news;
 pub mod overlap;
 mod part;
 pub mod queue;
@@ -56,6 +60,9 @@ pub mod settings;
 pub mod store;
 pub mod swap;
 mod together;
+pub mod watch;
+
+pub use round::GROUP_SIZE;
 
 /// Tells clients for how long a commit is tried.
 pub const DEADLINE_SETTING: &str = "frazil.commit-deadline-ms";
@@ -83,6 +90,8 @@ pub struct CommitOptions {
     pub defaults: Defaults,
     /// Bound of the manifest lists and manifests kept in memory, in bytes.
     pub manifest_cache_bytes: u64,
+    /// How long a position that has no order is remembered.
+    pub equality_retention: Duration,
     pub retention: Retention,
 }
 
@@ -93,6 +102,20 @@ pub struct Retention {
     pub lineage_days: u32,
     pub log_days: u32,
     pub event_days: u32,
+}
+
+impl Default for CommitOptions {
+    fn default() -> Self {
+        Self {
+            metadata_delete_grace_ms: 300_000,
+            queue: queue::QueueOptions { queue_max: 1_024, group_max: 64, turn: Duration::from_secs(1) },
+            rebase_max_age: Duration::from_secs(10),
+            defaults: Defaults::default(),
+            manifest_cache_bytes: 64 << 20,
+            equality_retention: Duration::from_secs(7 * 24 * 60 * 60),
+            retention: Retention { lineage_days: 0, log_days: 30, event_days: 7 },
+        }
+    }
 }
 
 /// Commits to tables, one or several at once.
@@ -107,6 +130,9 @@ pub struct Commits {
     queues: Queues,
     lists: Lists,
     journal: Journal,
+    watch: Watch,
+    /// Groups under way: a process that stops waits for them.
+    running: TaskTracker,
     options: CommitOptions,
 }
 
@@ -139,8 +165,10 @@ impl Commits {
             swapper: Swapper::new(store.clone()),
             lineage: store.clone(),
             events: store.clone(),
-            journal: Journal::new(store.clone(), running),
+            journal: Journal::new(store.clone(), running.clone()),
             lists: Lists::new(tables.files.clone(), options.manifest_cache_bytes),
+            watch: Watch::default(),
+            running,
             store,
             tables,
             mutations,
@@ -221,7 +249,10 @@ impl Commits {
         let (this, warehouse, context) = (self.clone(), warehouse.clone(), ctx.clone());
         let warehouse_id = warehouse.id;
         let run = async move |ticket| match one_table(&changes) {
-            true => this.queue_up(&context, &warehouse, changes.remove(0), ticket).await,
+            true => {
+                let queued = tracing::info_span!("commit queue");
+                this.queue_up(&context, &warehouse, changes.remove(0), ticket).instrument(queued).await
+            }
             false => this.together(&context, &warehouse, changes, ticket).await,
         };
         self.mutations.once(ctx, warehouse_id, run).await
@@ -263,11 +294,11 @@ impl Commits {
             }
         };
         loop {
-            let _door = tokio::select! {
+            let door = tokio::select! {
                 biased;
                 said = &mut waiter.answer => return said.unwrap_or_else(|_| Err(unanswered())),
+                () = sleep_until(ctx.deadline) => return self.give_up(ctx, warehouse, &queue, waiter).await,
                 door = queue.door() => door,
-                () = sleep_until(ctx.deadline) => return self.give_up(ctx, warehouse, &queue, waiter, &refused).await,
             };
             match waiter.answer.try_recv() {
                 Ok(said) => return said,
@@ -275,7 +306,8 @@ impl Commits {
                 Err(TryRecvError::Empty) => {}
             }
             let group = queue.next_group(bounds.group_max, ctx.deadline).await;
-            self.serve(&queue, warehouse, group).await;
+            // On its own, so that whoever serves hears of its own request as soon as all others do.
+            self.running.spawn(self.clone().serve(queue.clone(), warehouse.clone(), group, door).in_current_span());
         }
     }
 
@@ -283,15 +315,12 @@ impl Commits {
     async fn give_up(
         &self,
         ctx: &RequestContext,
-        warehouse: &Warehouse,
+        warehouse: &Arc<Warehouse>,
         queue: &Queue,
         waiter: Waiter,
-        refused: &Refused,
     ) -> Result<Ran> {
-        if queue.leave(&waiter) {
-            let error = Error::conflict(TOO_SLOW);
-            self.write_down_unserved(ctx, warehouse, refused, &error);
-            return Err(error);
+        if let Some(member) = queue.leave(&waiter) {
+            self.refuse_overdue(warehouse, vec![member]).await;
         }
         tokio::select! {
             said = waiter.answer => said.unwrap_or_else(|_| Err(unanswered())),
@@ -304,13 +333,20 @@ impl Commits {
         &self,
         ctx: &RequestContext,
         warehouse: &Arc<Warehouse>,
-        parts: Vec<Written>,
+        parts: Vec<Ready>,
         (attempt, receipts, log): (AttemptId, Vec<Receipt>, Vec<LogEntry>),
     ) -> Result<SwapOutcome> {
-        let files: Vec<String> = parts.iter().flat_map(Written::locations).map(str::to_owned).collect();
-        if let Err(error) = self.write_files(warehouse, &parts).await {
+        let files = WrittenFiles {
+            documents: self.tables.documents.clone(),
+            warehouse: warehouse.clone(),
+            locations: parts.iter().flat_map(Ready::locations).map(str::to_owned).collect(),
+        };
+        let writing = tracing::info_span!("commit files", files = files.locations.len());
+        let lost_after_all = self.journal.corrects(log.clone(), ctx.clock.clone());
+        let written = Written { files: Some(files), lost_after_all: Some(lost_after_all) };
+        if let Err(error) = self.write_files(warehouse, &parts).instrument(writing).await {
             // A write that fails may still have made its file.
-            self.discard(warehouse, &files).await;
+            written.discard().await;
             return Err(error);
         }
         let swap = Swap {
@@ -324,10 +360,9 @@ impl Commits {
             events: parts.iter().flat_map(|part| part.events.iter().cloned()).collect(),
             at_ms: ctx.now_ms(),
         };
-        let outcome = self.swapper.swap(ctx, &swap).await;
-        if certainly_lost(&outcome) {
-            self.discard(warehouse, &files).await;
-        } else if outcome.is_ok() {
+        let swapping = tracing::info_span!("commit swap", %attempt);
+        let outcome = self.swapper.swap(ctx, &swap, written).instrument(swapping).await;
+        if matches!(outcome, Ok(SwapOutcome::Applied)) {
             crate::failpoint::reach("swap-applied").await;
             self.publish(warehouse, parts).await;
         }
@@ -335,13 +370,13 @@ impl Commits {
     }
 
     /// First what a document refers to, all at once, then the documents.
-    async fn write_files(&self, warehouse: &Arc<Warehouse>, parts: &[Written]) -> Result<()> {
+    async fn write_files(&self, warehouse: &Arc<Warehouse>, parts: &[Ready]) -> Result<()> {
         let mut writes = Vec::new();
         for file in parts.iter().flat_map(|part| &part.files) {
             writes.push(self.write_file(warehouse, file).boxed());
         }
         try_join_all(writes).await?;
-        crate::failpoint::reach("lists-written").await;
+        crate::failpoint::reach_or_fail("lists-written").await?;
         for part in parts {
             if let Some(document) = &part.document {
                 let location = &part.target.metadata_location;
@@ -349,7 +384,7 @@ impl Commits {
                 self.tables.documents.write_new(warehouse, location, document).await?;
             }
         }
-        crate::failpoint::reach("metadata-written").await;
+        crate::failpoint::reach_or_fail("metadata-written").await?;
         Ok(())
     }
 
@@ -357,7 +392,7 @@ impl Commits {
         Ok(self.tables.files.write_new(&warehouse.place, &file.location, file.bytes.clone()).await?)
     }
 
-    fn purges(&self, ctx: &RequestContext, warehouse: &Warehouse, parts: &[Written]) -> Vec<PurgeTask> {
+    fn purges(&self, ctx: &RequestContext, warehouse: &Warehouse, parts: &[Ready]) -> Vec<PurgeTask> {
         let task = |location: &String| PurgeTask {
             id: PurgeId(ctx.new_id()),
             warehouse: warehouse.id,
@@ -367,19 +402,13 @@ impl Commits {
         parts.iter().flat_map(|part| &part.dropped_files).map(task).collect()
     }
 
-    async fn publish(&self, warehouse: &Warehouse, parts: Vec<Written>) {
+    async fn publish(&self, warehouse: &Warehouse, parts: Vec<Ready>) {
         for part in parts {
             if let Some(document) = part.document {
                 self.tables.documents.remember_table(warehouse, part.target.metadata_location, document).await;
             }
         }
         crate::failpoint::reach("published").await;
-    }
-
-    async fn discard(&self, warehouse: &Warehouse, written: &[String]) {
-        for location in written {
-            self.tables.documents.discard(warehouse, location).await;
-        }
     }
 
     /// Whether the whole request landed before. In doubt, nothing may be applied and nothing refused.
@@ -441,6 +470,7 @@ impl Commits {
     fn write_down_unserved(&self, ctx: &RequestContext, warehouse: &Warehouse, refused: &Refused, error: &Error) {
         let (ident, uuid, intent) = refused;
         let ending = failed(error, None);
+        journal::count(ending.0, Passage::default());
         self.journal.write([journal::entry(ctx, (warehouse.id, *uuid, ident), intent, Passage::default(), ending)]);
     }
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::context::RequestContext;
@@ -182,7 +183,7 @@ impl Mutations {
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        self.running.spawn(work).await.unwrap_or_else(|panic| {
+        self.running.spawn(work.in_current_span()).await.unwrap_or_else(|panic| {
             Err(Error::new(Kind::StateUnknown, "the request ended without an answer").with_source(panic))
         })
     }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::commits::queue::{Doors, Queues};
 use crate::commits::store::{PointerChange, Swap, SwapOutcome};
-use crate::commits::swap::{Swapper, certainly_lost, refusal};
+use crate::commits::swap::{Swapper, Written, WrittenFiles, refusal};
 use crate::context::RequestContext;
 use crate::documents::Documents;
 use crate::error::{Error, Kind, Result};
@@ -201,11 +201,14 @@ impl Tabulars {
                 door = Some(opened);
                 // Commits were under way: what was planned is old.
                 if waited {
-                    this.discard(&home, planned.written).await;
+                    this.written(&home, planned.written).discard().await;
                     continue;
                 }
             }
-            match this.swap(&context, &home, (change, planned), &ticket).await? {
+            let swapped = this.swap(&context, &home, (change, planned), &ticket).await;
+            // Whatever came of it: what others have read before may be old.
+            door.iter().for_each(Doors::changed);
+            match swapped? {
                 SwapOutcome::Applied => return Ok(Ran::Done(answer)),
                 SwapOutcome::KeyTaken => return Ok(Ran::KeyTaken),
                 SwapOutcome::Lost | SwapOutcome::SnapshotKnown if context.time_left().is_zero() => {
@@ -223,16 +226,16 @@ impl Tabulars {
         self.queues.doors(ctx, change.from().map(|from| from.id)).await
     }
 
-    async fn discard(&self, warehouse: &Warehouse, written: Option<String>) {
-        if let Some(written) = written {
-            self.documents.discard(warehouse, &written).await;
-        }
+    fn written(&self, warehouse: &Arc<Warehouse>, file: Option<String>) -> Written {
+        let locations = file.into_iter().collect();
+        let files = WrittenFiles { documents: self.documents.clone(), warehouse: warehouse.clone(), locations };
+        Written { files: Some(files), ..Written::default() }
     }
 
     async fn swap(
         &self,
         ctx: &RequestContext,
-        warehouse: &Warehouse,
+        warehouse: &Arc<Warehouse>,
         (change, planned): (PointerChange, Plan),
         ticket: &Ticket,
     ) -> Result<SwapOutcome> {
@@ -247,11 +250,7 @@ impl Tabulars {
             adopts: planned.adopts,
             at_ms: ctx.now_ms(),
         };
-        let outcome = self.swapper.swap(ctx, &swap).await;
-        if certainly_lost(&outcome) {
-            self.discard(warehouse, planned.written).await;
-        }
-        outcome
+        self.swapper.swap(ctx, &swap, self.written(warehouse, planned.written)).await
     }
 
     /// Gives a table or view another name; its own name again changes nothing.

@@ -9,7 +9,10 @@ use uuid::Uuid;
 use crate::context::Clock;
 
 pub mod attempts;
+pub mod commit_log;
+pub mod events;
 pub mod idempotency;
+pub mod ledger;
 pub mod lineage;
 pub mod namespaces;
 pub mod places;
@@ -17,6 +20,7 @@ pub mod pointers;
 pub mod purge;
 pub mod races;
 pub mod tabulars;
+pub mod walks;
 pub mod warehouses;
 pub mod world;
 
@@ -124,6 +128,7 @@ macro_rules! store_conformance {
                 several_changes_are_made_together
                 one_failing_change_leaves_all_untouched
                 a_receipt_is_kept_with_the_change
+                the_receipts_of_several_requests_are_kept_with_the_change
                 a_key_that_is_taken_changes_nothing
                 names_of_any_kind_come_back_as_they_are
             }
@@ -150,6 +155,32 @@ macro_rules! store_conformance {
                 a_register_of_many_snapshots_is_remembered_whole
                 a_staged_snapshot_has_no_ref_and_a_first_one_no_parent
             }
+            ledger {
+                a_row_comes_back_as_it_was_written
+                a_row_takes_the_place_of_the_writers_former
+                a_first_snapshot_comes_when_it_comes_and_a_first_epoch_too
+                a_writer_that_comes_twice_in_a_swap_has_one_row
+                writers_are_told_apart_by_ref_kind_id_and_part
+                any_text_names_a_writer_its_ref_its_part_or_its_partitions
+                a_snapshot_is_found_by_writer_position_and_ref
+                a_snapshot_comes_back_as_it_landed
+                a_carried_snapshot_is_found_on_its_other_ref_too
+                a_uuid_that_comes_keeps_what_is_known_of_it
+                a_swap_that_is_not_applied_leaves_the_ledger_as_it_was
+                the_ledger_is_the_tables_whatever_its_name
+                writers_are_listed_in_pages_by_ref_and_writer
+                an_attempt_of_many_writers_is_one_swap
+                a_change_of_the_ledger_alone_moves_the_version
+            }
+            walks {
+                a_walk_goes_back_over_the_parents
+                a_walk_ends_where_it_is_told_to
+                a_walk_ends_at_a_gap
+                a_walk_of_thousands_is_in_order
+                a_class_is_remembered_once
+                a_class_may_come_with_the_snapshot
+                old_snapshots_are_forgotten_oldest_first
+            }
             attempts {
                 an_applied_swap_is_committed_however_often_it_is_asked
                 an_attempt_that_never_came_is_aborted
@@ -159,11 +190,29 @@ macro_rules! store_conformance {
                 swap_and_resolver_at_the_same_time_agree
                 old_attempts_are_forgotten_oldest_first
             }
+            commit_log {
+                an_entry_comes_back_as_it_was_written
+                an_entry_that_is_written_twice_is_there_once
+                every_outcome_is_kept
+                the_log_is_read_newest_first_in_pages
+                a_request_is_found_by_its_key_and_by_its_snapshot
+                the_entries_of_a_swap_are_there_when_it_is
+                what_comes_after_its_resolver_leaves_no_entry_and_no_event
+                old_entries_are_forgotten_oldest_first
+            }
+            events {
+                an_event_comes_back_as_it_was_told
+                events_are_read_in_pages_from_any_place_on
+                a_swap_that_is_not_applied_tells_nothing
+                a_reader_beside_racing_commits_misses_and_doubles_nothing
+                old_events_are_forgotten_oldest_first
+            }
             races {
                 of_racing_creators_of_a_name_one_wins
                 of_racing_moves_from_one_base_one_wins
                 of_racing_registers_of_a_uuid_one_wins
                 of_racing_moves_with_one_key_one_wins
+                swaps_with_the_same_keys_in_any_order_end
                 swaps_over_the_same_tables_in_any_order_end
                 transactions_that_create_in_opposite_order_end
                 renames_across_each_other_end
@@ -218,7 +267,10 @@ mod tests {
         let declared = include_str!("testing.rs");
         let features = [
             include_str!("testing/attempts.rs"),
+            include_str!("testing/commit_log.rs"),
+            include_str!("testing/events.rs"),
             include_str!("testing/idempotency.rs"),
+            include_str!("testing/ledger.rs"),
             include_str!("testing/lineage.rs"),
             include_str!("testing/namespaces.rs"),
             include_str!("testing/places.rs"),
@@ -226,6 +278,7 @@ mod tests {
             include_str!("testing/purge.rs"),
             include_str!("testing/races.rs"),
             include_str!("testing/tabulars.rs"),
+            include_str!("testing/walks.rs"),
             include_str!("testing/warehouses.rs"),
         ];
         for source in features {

@@ -135,6 +135,8 @@ pub struct CommitConfig {
     pub stale: String,
     /// How long landed snapshots are remembered; 0 is for ever.
     pub lineage_retention_days: u32,
+    /// How long the commit ids of writers that have no order (Arroyo) are remembered.
+    pub ledger_equality_retention_days: u32,
     pub log_retention_days: u32,
     pub event_retention_days: u32,
 }
@@ -239,6 +241,7 @@ impl Default for CommitConfig {
             dedup: true,
             stale: "accept".to_owned(),
             lineage_retention_days: 0,
+            ledger_equality_retention_days: 7,
             log_retention_days: 30,
             event_retention_days: 7,
         }

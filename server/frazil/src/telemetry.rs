@@ -29,6 +29,12 @@ const DURATION: &str = "frazil_http_request_duration_seconds";
 /// Requests turned away because too many were under way.
 const SHED: &str = "frazil_http_requests_shed_total";
 
+/// From an empty table to one with very many snapshots.
+const BUCKETS_BYTES: [f64; 6] = [4_096.0, 16_384.0, 65_536.0, 262_144.0, 1_048_576.0, 16_777_216.0];
+
+/// Requests that go with one swap.
+const BUCKETS_GROUP: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
+
 /// From a read out of memory to a commit that waited for its deadline.
 const BUCKETS_SECS: [f64; 13] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0];
 
@@ -98,7 +104,12 @@ impl Extractor for Carrier<'_> {
 /// Keeps counters and histograms; durations are kept in buckets, so that they can be added up over replicas.
 pub fn recorder() -> PrometheusRecorder {
     let suffix = Matcher::Suffix("_seconds".to_owned());
-    let builder = PrometheusBuilder::new().set_buckets_for_metric(suffix, &BUCKETS_SECS);
+    let bytes = Matcher::Suffix("_bytes".to_owned());
+    let group = Matcher::Full(catalog::commits::GROUP_SIZE.to_owned());
+    let builder = PrometheusBuilder::new()
+        .set_buckets_for_metric(suffix, &BUCKETS_SECS)
+        .and_then(|builder| builder.set_buckets_for_metric(bytes, &BUCKETS_BYTES))
+        .and_then(|builder| builder.set_buckets_for_metric(group, &BUCKETS_GROUP));
     builder.expect("the buckets are not empty").build_recorder()
 }
 

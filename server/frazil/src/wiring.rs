@@ -109,6 +109,7 @@ fn commit_options(config: &Config) -> Result<CommitOptions, ConfigError> {
         rebase_max_age: Duration::from_millis(commit.rebase_max_age_ms),
         defaults: commit.defaults()?,
         manifest_cache_bytes: config.limits.manifest_cache_bytes,
+        equality_retention: Duration::from_secs(u64::from(commit.ledger_equality_retention_days) * 24 * 60 * 60),
         retention: Retention {
             lineage_days: commit.lineage_retention_days,
             log_days: commit.log_retention_days,

@@ -62,9 +62,8 @@ impl LogStore for PostgresStore {
         let mut conn = self.acquire().await?;
         // Replicas that forget at the same time take different rows.
         let gone = sqlx::query!(
-            "DELETE FROM commit_log WHERE (warehouse_id, table_uuid, id) IN (
-                 SELECT warehouse_id, table_uuid, id FROM commit_log
-                  WHERE at_ms < $1 ORDER BY at_ms LIMIT $2 FOR UPDATE SKIP LOCKED)",
+            "DELETE FROM commit_log WHERE ctid = ANY(ARRAY(
+                 SELECT ctid FROM commit_log WHERE at_ms < $1 ORDER BY at_ms LIMIT $2 FOR UPDATE SKIP LOCKED))",
             before_ms,
             i64::from(limit)
         )

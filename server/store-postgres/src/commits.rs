@@ -102,8 +102,8 @@ impl CommitStore for PostgresStore {
         let mut conn = self.acquire().await?;
         // Replicas that forget at the same time take different rows.
         let gone = sqlx::query!(
-            "DELETE FROM attempt WHERE attempt_id IN (
-                 SELECT attempt_id FROM attempt WHERE at_ms < $1 ORDER BY at_ms LIMIT $2 FOR UPDATE SKIP LOCKED)",
+            "DELETE FROM attempt WHERE ctid = ANY(ARRAY(
+                 SELECT ctid FROM attempt WHERE at_ms < $1 ORDER BY at_ms LIMIT $2 FOR UPDATE SKIP LOCKED))",
             before_ms,
             i64::from(limit)
         )

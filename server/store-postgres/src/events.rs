@@ -51,8 +51,8 @@ impl EventStore for PostgresStore {
         let mut conn = self.acquire().await?;
         // Replicas that forget at the same time take different rows.
         let gone = sqlx::query!(
-            "DELETE FROM outbox WHERE (xid, serial) IN (
-                 SELECT xid, serial FROM outbox WHERE at_ms < $1 ORDER BY at_ms LIMIT $2 FOR UPDATE SKIP LOCKED)",
+            "DELETE FROM outbox WHERE ctid = ANY(ARRAY(
+                 SELECT ctid FROM outbox WHERE at_ms < $1 ORDER BY at_ms LIMIT $2 FOR UPDATE SKIP LOCKED))",
             before_ms,
             i64::from(limit)
         )

@@ -48,9 +48,8 @@ impl IdempotencyStore for PostgresStore {
         let mut conn = self.acquire().await?;
         // Replicas that forget at the same time take different rows.
         let gone = sqlx::query!(
-            "DELETE FROM idempotency_key WHERE (warehouse_id, key) IN (
-                 SELECT warehouse_id, key FROM idempotency_key
-                  WHERE at_ms < $1 ORDER BY at_ms LIMIT $2 FOR UPDATE SKIP LOCKED)",
+            "DELETE FROM idempotency_key WHERE ctid = ANY(ARRAY(
+                 SELECT ctid FROM idempotency_key WHERE at_ms < $1 ORDER BY at_ms LIMIT $2 FOR UPDATE SKIP LOCKED))",
             before_ms,
             i64::from(limit)
         )

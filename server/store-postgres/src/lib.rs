@@ -80,6 +80,7 @@ impl PostgresStore {
             .connect_with(session(options))
             .await
             .map_err(OpenError::Connect)?;
+        warn_of_missing_bounds(&pool).await.map_err(OpenError::Connect)?;
         Ok(Self::over(pool))
     }
 
@@ -106,6 +107,29 @@ impl PostgresStore {
 /// The settings that must hold in every session, whatever the role says.
 fn session(options: PgConnectOptions) -> PgConnectOptions {
     options.options(BOUNDS).options([("synchronous_commit", "on"), ("default_transaction_isolation", "read committed")])
+}
+
+/// A pooler in between may drop what a session asks for: then only the settings of the role are left.
+async fn warn_of_missing_bounds(pool: &PgPool) -> Result<(), sqlx::Error> {
+    for name in missing_bounds(pool).await? {
+        tracing::warn!(
+            "the sessions of the database role have no {name}: a client that dies in a transaction can hold its row locks \
+             for long; set it with ALTER ROLE"
+        );
+    }
+    Ok(())
+}
+
+/// Those of [`BOUNDS`] without a value. A local socket has no use for that of TCP.
+async fn missing_bounds(pool: &PgPool) -> Result<Vec<String>, sqlx::Error> {
+    sqlx::query_scalar!(
+        r#"SELECT name AS "name!" FROM pg_settings
+            WHERE name = ANY($1) AND setting = '0' AND (inet_client_addr() IS NOT NULL OR name NOT LIKE 'tcp%')
+            ORDER BY name"#,
+        &BOUNDS.map(|(name, _)| name.to_owned())
+    )
+    .fetch_all(pool)
+    .await
 }
 
 /// Gives the connection back to the pool, unless its last word is in doubt: then nothing more is sent on it.

@@ -55,11 +55,11 @@ impl LineageStore for PostgresStore {
             r#"WITH RECURSIVE walk AS (
                    SELECT l.*, 1::bigint AS step FROM lineage l
                     WHERE l.warehouse_id = $1 AND l.table_uuid = $2 AND l.snapshot_id = $3
-                      AND l.sequence_number >= $5 AND $6::bigint > 0
+                      AND $6::bigint > 0
                    UNION ALL
                    SELECT l.*, walk.step + 1 FROM walk JOIN lineage l
                        ON l.warehouse_id = $1 AND l.table_uuid = $2 AND l.snapshot_id = walk.parent_id
-                    WHERE walk.snapshot_id IS DISTINCT FROM $4 AND l.sequence_number >= $5 AND walk.step < $6
+                    WHERE walk.snapshot_id IS DISTINCT FROM $4 AND walk.sequence_number >= $5 AND walk.step < $6
                )
                SELECT snapshot_id AS "snapshot_id!", parent_id, sequence_number AS "sequence_number!", ref_name, class,
                       writer_kind, writer_id, writer_part, position, counts, epoch, is_first AS "is_first!",
@@ -183,17 +183,17 @@ impl LineageStore for PostgresStore {
         // Replicas that forget at the same time take different rows.
         let gone = sqlx::query_scalar!(
             r#"WITH old AS (
-                   SELECT warehouse_id, table_uuid, snapshot_id FROM lineage
+                   SELECT ctid, warehouse_id, table_uuid, snapshot_id FROM lineage
                     WHERE at_ms < $1 ORDER BY at_ms LIMIT $2 FOR UPDATE SKIP LOCKED
                ), uncarried AS (
-                   DELETE FROM carried USING old
-                    WHERE carried.warehouse_id = old.warehouse_id AND carried.table_uuid = old.table_uuid
-                      AND carried.snapshot_id = old.snapshot_id
+                   DELETE FROM carried WHERE ctid = ANY(ARRAY(
+                       SELECT its.ctid FROM old, LATERAL (
+                           SELECT c.ctid FROM carried c
+                            WHERE c.warehouse_id = old.warehouse_id AND c.table_uuid = old.table_uuid
+                              AND c.snapshot_id = old.snapshot_id
+                           OFFSET 0) its))
                ), gone AS (
-                   DELETE FROM lineage USING old
-                    WHERE lineage.warehouse_id = old.warehouse_id AND lineage.table_uuid = old.table_uuid
-                      AND lineage.snapshot_id = old.snapshot_id
-                   RETURNING lineage.snapshot_id
+                   DELETE FROM lineage WHERE ctid = ANY(ARRAY(SELECT ctid FROM old)) RETURNING snapshot_id
                )
                SELECT count(*) AS "gone!" FROM gone"#,
             before_ms,

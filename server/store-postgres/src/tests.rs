@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use catalog::commits::store::{CommitStore, Resolution, Swap, SwapOutcome};
+use catalog::idempotency::Answer;
 use catalog::ident::AttemptId;
 use catalog::store::{Page, StoreError};
 use catalog::tabulars::Pointer;
@@ -15,6 +16,7 @@ use uuid::Uuid;
 use super::*;
 
 mod in_doubt;
+mod outbox;
 
 catalog::store_conformance!(#[sqlx::test(migrator = "crate::MIGRATOR")] (pool: PgPool) {
     (PostgresStore::over(pool), ())
@@ -145,6 +147,39 @@ async fn a_lock_that_is_not_to_be_had_aborts_the_swap(pool: PgPool) {
     }
 }
 
+/// A stranger holds a key that the swap wants, and then wants the row that the swap holds.
+#[sqlx::test(migrator = "crate::MIGRATOR")]
+async fn a_swap_that_is_the_victim_of_a_deadlock_is_lost(pool: PgPool) {
+    let options = (*pool.connect_options()).clone().options([("deadlock_timeout", "3s")]);
+    let quick_to_look = PgPool::connect_with(options).await.unwrap();
+    let store = PostgresStore::over(quick_to_look.clone());
+    let world = World::new(&store).await.unwrap();
+    let made = world.table("t").await.unwrap();
+    for location in [&made.location, "file:///w/elsewhere"] {
+        let mut swap = step_to(&world, location).await;
+        swap.receipts = vec![world.receipt(Answer::Empty)];
+        let mut stranger = pool.begin().await.unwrap();
+        stranger.execute("SET LOCAL deadlock_timeout = '60s'").await.unwrap();
+        sqlx::query("INSERT INTO idempotency_key VALUES ($1, $2, sha256(''), '', 0)")
+            .bind(swap.warehouse.0)
+            .bind(swap.receipts[0].key)
+            .execute(&mut *stranger)
+            .await
+            .unwrap();
+        let meet = async {
+            let waiting = "SELECT count(*) FROM pg_stat_activity
+                            WHERE datname = current_database() AND wait_event_type = 'Lock'";
+            while sqlx::query_scalar::<_, i64>(waiting).fetch_one(&pool).await.unwrap() == 0 {}
+            stranger.execute("SELECT id FROM tabular FOR UPDATE").await.unwrap();
+            stranger.rollback().await.unwrap();
+        };
+        let (swapped, ()) = tokio::join!(store.swap(&swap), meet);
+        assert_eq!(swapped.unwrap(), SwapOutcome::Lost);
+        assert_eq!(store.swap(&swap).await.unwrap(), SwapOutcome::Applied);
+    }
+    quick_to_look.close().await;
+}
+
 /// A move of the pointer stays on its page only while no index holds what it changes.
 #[sqlx::test(migrator = "crate::MIGRATOR")]
 async fn no_index_holds_what_a_move_changes(pool: PgPool) {
@@ -192,9 +227,22 @@ async fn every_session_has_its_bounds_and_waits_for_durable_commits(pool: PgPool
         }
     }
     drop((fresh, ours));
+    assert!(missing_bounds(&store.pool).await.unwrap().is_empty());
     let shown: String = sqlx::query_scalar("SHOW synchronous_commit").fetch_one(&store.pool).await.unwrap();
     assert_eq!(shown, "on");
     store.pool.close().await;
+}
+
+#[sqlx::test(migrator = "crate::MIGRATOR")]
+async fn a_session_without_its_bounds_is_found_out(pool: PgPool) {
+    // As behind a pooler that drops them, with a role that has none either.
+    let options = (*pool.connect_options()).clone().options(BOUNDS.map(|(name, _)| (name, "0")));
+    let unbounded = PgPool::connect_with(options).await.unwrap();
+    assert_eq!(
+        missing_bounds(&unbounded).await.unwrap(),
+        ["idle_in_transaction_session_timeout", "lock_timeout", "tcp_user_timeout"]
+    );
+    unbounded.close().await;
 }
 
 #[sqlx::test(migrations = false)]

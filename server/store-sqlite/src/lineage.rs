@@ -42,11 +42,11 @@ impl LineageStore for SqliteStore {
             r#"WITH RECURSIVE walk AS (
                    SELECT l.*, 1 AS step FROM lineage l
                     WHERE l.warehouse_id = $1 AND l.table_uuid = $2 AND l.snapshot_id = $3
-                      AND l.sequence_number >= $5 AND $6 > 0
+                      AND $6 > 0
                    UNION ALL
                    SELECT l.*, walk.step + 1 FROM walk JOIN lineage l
                        ON l.warehouse_id = $1 AND l.table_uuid = $2 AND l.snapshot_id = walk.parent_id
-                    WHERE walk.snapshot_id IS NOT $4 AND l.sequence_number >= $5 AND walk.step < $6
+                    WHERE walk.snapshot_id IS NOT $4 AND walk.sequence_number >= $5 AND walk.step < $6
                )
                SELECT snapshot_id AS "snapshot_id!", parent_id, sequence_number AS "sequence_number!", ref_name, class,
                       writer_kind, writer_id, writer_part, position, counts, epoch, is_first AS "is_first!: bool",

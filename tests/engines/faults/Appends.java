@@ -65,7 +65,8 @@ public final class Appends {
 
   private static DataFile file(Table table, long id) throws Exception {
     Record record = GenericRecord.create(table.schema()).copy(Map.of("id", id, "place", "java"));
-    OutputFile place = table.io().newOutputFile(table.locationProvider().newDataLocation(UUID.randomUUID() + ".parquet"));
+    String location = table.locationProvider().newDataLocation(UUID.randomUUID() + ".parquet");
+    OutputFile place = table.io().newOutputFile(location);
     DataWriter<Record> writer =
         Parquet.writeData(place)
             .forTable(table)

@@ -48,8 +48,8 @@ def uri(node):
 
 
 @pytest.fixture(scope="session")
-def proxied(uri):
-    with proxy.running(uri) as between:
+def proxied(uri, size):
+    with proxy.running(uri, keys=size.keys) as between:
         yield between
 
 

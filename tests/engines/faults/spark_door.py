@@ -32,7 +32,7 @@ class Actions:
         return [list(row) for row in self.spark.sql(statement).collect()]
 
     def stream(self, table, checkpoint, rows_per_batch, every):
-        """Starts the query that appends (id, v) to a table, a batch `every` so long, from where its checkpoint stands."""
+        """Starts the query that appends (id, v) to a table, a batch `every` so long, from its checkpoint on."""
         source = self.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", rows_per_batch).load()
         writer = source.selectExpr("value AS id", "CAST(value % 7 AS int) AS v").writeStream.format("iceberg")
         writer = writer.option("checkpointLocation", checkpoint).trigger(processingTime=every)

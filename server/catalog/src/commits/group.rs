@@ -12,6 +12,7 @@ pub struct Waiting<'a> {
     pub writer: Option<&'a str>,
     /// The branch that it moves.
     pub ref_name: Option<&'a str>,
+    /// What it moves that branch to.
     pub snapshot_id: Option<i64>,
     /// It goes with nobody else.
     pub alone: bool,

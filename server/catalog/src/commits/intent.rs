@@ -13,7 +13,9 @@ use crate::metadata::{Snapshot, TableUpdate};
 pub struct Intent {
     /// The branch that the request moves last, be it to a new snapshot or to one that is there.
     pub ref_name: Option<String>,
-    /// The new snapshot that it puts there.
+    /// The snapshot that it moves that branch to; clients keep it through their retries.
+    pub moved_to: Option<i64>,
+    /// The same, where it is a new one.
     pub snapshot: Option<Arc<Snapshot>>,
     /// Who wrote that snapshot; `None` for the anonymous.
     pub mark: Option<Mark>,
@@ -26,7 +28,7 @@ pub struct Intent {
 impl Intent {
     pub fn of(request: &CommitRequest) -> Self {
         let moves_table = request.updates.iter().any(|update| matches!(update, TableUpdate::SetLocation { .. }));
-        let Some((ref_name, snapshot)) = last_move(&request.updates) else {
+        let Some((ref_name, moved_to, snapshot)) = last_move(&request.updates) else {
             return Self { moves_table, ..Self::default() };
         };
         let asserted = request.requirements.iter().find_map(|requirement| match requirement {
@@ -35,6 +37,7 @@ impl Intent {
         });
         Self {
             ref_name: Some(ref_name.to_owned()),
+            moved_to: Some(moved_to),
             mark: snapshot.and_then(|snapshot| Mark::of(snapshot)),
             snapshot: snapshot.cloned(),
             asserted,
@@ -64,15 +67,16 @@ pub fn added(updates: &[TableUpdate]) -> impl Iterator<Item = &Arc<Snapshot>> {
 }
 
 /// The last branch that is moved to a new snapshot; else the last one that is moved at all.
-fn last_move(updates: &[TableUpdate]) -> Option<(&str, Option<&Arc<Snapshot>>)> {
+fn last_move(updates: &[TableUpdate]) -> Option<(&str, i64, Option<&Arc<Snapshot>>)> {
     let moves = updates.iter().rev().filter_map(|update| match update {
         TableUpdate::SetSnapshotRef { ref_name, target } if target.is_branch() => {
-            Some((ref_name.as_str(), added(updates).find(|snapshot| snapshot.id() == target.snapshot_id)))
+            let id = target.snapshot_id;
+            Some((ref_name.as_str(), id, added(updates).find(|snapshot| snapshot.id() == id)))
         }
         _ => None,
     });
     let moves: Vec<_> = moves.collect();
-    moves.iter().find(|(_, snapshot)| snapshot.is_some()).or(moves.first()).copied()
+    moves.iter().find(|(_, _, snapshot)| snapshot.is_some()).or(moves.first()).copied()
 }
 
 #[cfg(test)]
@@ -117,7 +121,7 @@ mod tests {
     #[test]
     fn a_branch_moved_to_what_is_there_brings_no_writer() {
         let said = intent(&put(7, "audit"));
-        assert_eq!(said.ref_name.as_deref(), Some("audit"));
+        assert_eq!((said.ref_name.as_deref(), said.moved_to), (Some("audit"), Some(7)));
         assert!(said.snapshot.is_none() && said.mark.is_none() && said.asserted.is_none());
     }
 

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::commits::intent::Intent;
 use crate::commits::log::{LogEntry, LogStore, Outcome};
-use crate::context::RequestContext;
+use crate::context::{Clock, RequestContext};
 use crate::error::{Error, Kind, Result};
 use crate::ident::{AttemptId, TableIdent, WarehouseId};
 
@@ -80,6 +80,22 @@ impl Journal {
         }
     }
 
+    /// Says of requests whose swap was in doubt that nothing came of them.
+    pub fn corrects(&self, entries: Vec<LogEntry>, clock: Arc<dyn Clock>) -> Box<dyn FnOnce() + Send> {
+        let this = self.clone();
+        Box::new(move || {
+            let detail = Some("the database lost the swap before it was applied; nothing was changed".to_owned());
+            let corrected = entries.into_iter().map(|entry| LogEntry {
+                id: clock.new_id(),
+                at_ms: clock.now_ms(),
+                outcome: Outcome::Failed,
+                detail: detail.clone(),
+                ..entry
+            });
+            this.write(corrected);
+        })
+    }
+
     pub async fn forget(&self, before_ms: i64, limit: u32) -> Result<u64> {
         Ok(self.store.forget_log(before_ms, limit).await?)
     }
@@ -101,7 +117,13 @@ impl Journal {
     }
 }
 
-/// The entry of a request, which is counted with it.
+/// Counts a request whose outcome is certain.
+pub fn count(outcome: Outcome, passage: Passage) {
+    counter!(COMMITS_TOTAL, "outcome" => outcome.as_str()).increment(1);
+    histogram!(WAIT).record(passage.waited_ms as f64 / 1000.0);
+}
+
+/// The entry of a request.
 pub fn entry(
     ctx: &RequestContext,
     (warehouse, table_uuid, ident): (WarehouseId, Uuid, &TableIdent),
@@ -109,8 +131,6 @@ pub fn entry(
     passage: Passage,
     (outcome, ending): (Outcome, Ending),
 ) -> LogEntry {
-    counter!(COMMITS_TOTAL, "outcome" => outcome.as_str()).increment(1);
-    histogram!(WAIT).record(passage.waited_ms as f64 / 1000.0);
     let identity = intent.identity();
     LogEntry {
         id: ctx.new_id(),

@@ -62,6 +62,10 @@ pub fn decide(evidence: &Evidence<'_>) -> Decision {
     {
         return Decision::StaleEpoch { highest };
     }
+    // Registered, or reset: whatever comes next is new.
+    if row.position.is_none() {
+        return Decision::GoesOn;
+    }
     if let Some(same) = evidence.same {
         return Decision::Duplicate { of: Some(same) };
     }
@@ -164,6 +168,7 @@ mod tests {
         assert_eq!(decided(&identity(Some(1), None), &row(Some(7), None), |e| e.row = None), Decision::GoesOn);
         assert_eq!(decided(&identity(None, None), &row(Some(7), None), |_| {}), Decision::GoesOn);
         assert_eq!(decided(&identity(Some(1), None), &row(None, None), |_| {}), Decision::GoesOn);
+        assert_eq!(decided(&identity(Some(1), None), &row(None, None), |e| e.same = Some(70)), Decision::GoesOn);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::context::RequestContext;
 use crate::documents::TableDocument;
 use crate::error::Result;
 use crate::events::{Event, What};
+use crate::idempotency::Answer;
 use crate::ident::{TableIdent, TabularId, WarehouseId};
 use crate::location::Location;
 use crate::metadata::{self, Applied, TableMetadata, TableUpdate};
@@ -37,7 +38,7 @@ enum Origin {
 }
 
 /// A part that is ready to be written.
-pub(super) struct Written {
+pub(super) struct Ready {
     pub change: PointerChange,
     pub target: Target,
     /// `None` where the document stays as it is.
@@ -112,6 +113,16 @@ impl Part {
     /// The snapshots that the chain has brought so far, the oldest first.
     pub fn lineage(&self) -> &[Landed] {
         &self.news.lineage
+    }
+
+    /// What the files that it holds take in memory.
+    pub fn files_bytes(&self) -> usize {
+        self.files.iter().map(|file| file.bytes.len()).sum()
+    }
+
+    /// The answer of a request that changes nothing and depends on nothing that is still to be written.
+    pub fn before(&self) -> Answer {
+        self.pointer().map_or(Answer::Empty, Pointer::answer)
     }
 
     pub fn has_landed(&self, snapshot_id: i64) -> bool {
@@ -194,12 +205,12 @@ impl Part {
     }
 
     /// Gives the document its bytes and its place.
-    pub async fn ready(self, ctx: &RequestContext) -> Result<Written> {
+    pub async fn ready(self, ctx: &RequestContext) -> Result<Ready> {
         let Self { ident, origin, metadata, is_changed, news, files, mut events, dropped_files, .. } = self;
         if let (Origin::Pointer(pointer), false) = (&origin, is_changed) {
-            let target = stays(pointer);
+            let target = Target::standing(pointer);
             let change = PointerChange::Move { from: pointer.clone(), target: target.clone(), news };
-            return Ok(Written { change, target, document: None, files, events, dropped_files });
+            return Ok(Ready { change, target, document: None, files, events, dropped_files });
         }
         let previous = match &origin {
             Origin::Pointer(pointer) => Some(pointer.metadata_location.as_str()),
@@ -218,24 +229,15 @@ impl Part {
                 PointerChange::Create { id, ident, kind: TabularKind::Table, target: target.clone(), news }
             }
         };
-        Ok(Written { change, target, document: Some(document), files, events, dropped_files })
+        Ok(Ready { change, target, document: Some(document), files, events, dropped_files })
     }
 }
 
-impl Written {
+impl Ready {
     /// The files that are written for this part, those that the document refers to first.
     pub fn locations(&self) -> impl Iterator<Item = &str> {
         let own = self.document.is_some().then_some(self.target.metadata_location.as_str());
         self.files.iter().map(|file| file.location.as_str()).chain(own)
-    }
-}
-
-/// What a pointer says already.
-pub(crate) fn stays(pointer: &Pointer) -> Target {
-    Target {
-        uuid: pointer.uuid,
-        location: pointer.location.clone(),
-        metadata_location: pointer.metadata_location.clone(),
     }
 }
 
@@ -267,11 +269,12 @@ pub(super) fn landed(
         .collect()
 }
 
-/// The ref that a new snapshot was put on: itself, or with a chain of new snapshots that ends there.
+/// The branch that a new snapshot was put on: itself, or with a chain of new snapshots that ends there. A tag on it is no
+/// place that its writer commits to.
 pub(super) fn ref_of(updates: &[TableUpdate], snapshot_id: i64) -> Option<String> {
     let parent = |id: &i64| added(updates).find(|snapshot| snapshot.id() == *id).and_then(|child| child.parent_id());
     updates.iter().rev().find_map(|update| match update {
-        TableUpdate::SetSnapshotRef { ref_name, target } => {
+        TableUpdate::SetSnapshotRef { ref_name, target } if target.is_branch() => {
             // No chain is longer than the list of what was added.
             let mut chain = std::iter::successors(Some(target.snapshot_id), parent).take(updates.len());
             chain.any(|id| id == snapshot_id).then(|| ref_name.clone())

@@ -79,7 +79,7 @@ impl Member {
         Waiting {
             writer: self.writer.as_deref(),
             ref_name: intent.ref_name.as_deref(),
-            snapshot_id: intent.snapshot.as_ref().map(|snapshot| snapshot.id()),
+            snapshot_id: intent.moved_to,
             alone: intent.moves_table,
         }
     }
@@ -100,7 +100,7 @@ pub struct Queues {
 
 /// Held while pointers are changed, so that this process does not race with itself.
 pub struct Doors {
-    _held: Vec<OwnedMutexGuard<()>>,
+    held: Vec<(Arc<Queue>, OwnedMutexGuard<()>)>,
     /// Whether somebody else was inside before, so that what was read may be old.
     pub waited: bool,
 }
@@ -119,21 +119,28 @@ impl Queues {
         let mut tables: Vec<TabularId> = tables.into_iter().collect();
         tables.sort_unstable();
         tables.dedup();
-        let mut doors = Doors { _held: Vec::with_capacity(tables.len()), waited: false };
+        let mut doors = Doors { held: Vec::with_capacity(tables.len()), waited: false };
         for table in tables {
-            let door = self.of(table).await.door.clone();
-            let held = match door.clone().try_lock_owned() {
+            let queue = self.of(table).await;
+            let held = match queue.door.clone().try_lock_owned() {
                 Ok(held) => held,
                 Err(_) => {
                     doors.waited = true;
-                    timeout_at(ctx.deadline, door.lock_owned()).await.map_err(|_| {
+                    timeout_at(ctx.deadline, queue.door()).await.map_err(|_| {
                         Error::new(Kind::Unavailable, "others kept changing the table; nothing was changed")
                     })?
                 }
             };
-            doors._held.push(held);
+            doors.held.push((queue, held));
         }
         Ok(doors)
+    }
+}
+
+impl Doors {
+    /// The tables inside have changed.
+    pub fn changed(&self) {
+        self.held.iter().for_each(|(queue, _)| queue.changed([]));
     }
 }
 
@@ -152,6 +159,8 @@ struct State {
     turns: Turns,
     rebased: Rebased,
     changed_at: Option<Instant>,
+    /// The snapshots of the group that was taken last.
+    under_way: Vec<i64>,
 }
 
 impl Queue {
@@ -168,7 +177,8 @@ impl Queue {
         let place = state.next_place;
         state.next_place += 1;
         let writer = change.intent.identity().map(|identity| named(&identity.writer));
-        let (ctx, arrived) = (ctx.clone(), Instant::now());
+        // It may have waited for the answer to another request with its key.
+        let (ctx, arrived) = (ctx.clone(), change.read_at);
         state.waiting.push_back(Member {
             ctx,
             ticket,
@@ -186,15 +196,16 @@ impl Queue {
         Ok(Waiter { place, answer: waiter })
     }
 
-    /// Gives the place up; false where the request is being judged already.
-    pub fn leave(&self, waiter: &Waiter) -> bool {
+    /// Gives the place up; `None` where the request is being judged already, or shares the fate of one that is.
+    pub fn leave(&self, waiter: &Waiter) -> Option<Member> {
         let mut state = self.state();
-        let Some(at) = state.waiting.iter().position(|member| member.place == waiter.place) else {
-            return false;
-        };
-        state.waiting.remove(at);
+        let at = state.waiting.iter().position(|member| member.place == waiter.place)?;
+        let ids = state.waiting[at].change.request.snapshot_ids();
+        if ids.iter().any(|id| state.under_way.contains(id)) {
+            return None;
+        }
         gauge!(QUEUE_DEPTH).decrement(1);
-        true
+        state.waiting.remove(at)
     }
 
     pub async fn door(&self) -> OwnedMutexGuard<()> {
@@ -223,7 +234,11 @@ impl Queue {
     fn take(&self, max: usize, now: Instant) -> Vec<Member> {
         let mut state = self.state();
         let views: Vec<Waiting<'_>> = state.waiting.iter().map(Member::waiting).collect();
-        let chosen = choose(&views, &state.turns, now, max);
+        let mut chosen = choose(&views, &state.turns, now, max);
+        // A group asks once what its name means, and around a rename requests come under two.
+        if let Some(name) = chosen.first().map(|at| state.waiting[*at].change.ident.clone()) {
+            chosen.retain(|at| state.waiting[*at].change.ident == name);
+        }
         let mut waiting: Vec<Option<Member>> = std::mem::take(&mut state.waiting).into_iter().map(Some).collect();
         let mut group: Vec<Member> = chosen.iter().filter_map(|at| waiting[*at].take()).collect();
         state.waiting = waiting.into_iter().flatten().collect();
@@ -231,12 +246,19 @@ impl Queue {
             if member.judged == 0 {
                 member.waited = now.saturating_duration_since(member.arrived);
             }
-            if let (Some(name), Some(snapshot)) = (&member.change.intent.ref_name, &member.change.intent.snapshot) {
-                state.turns.take(name, snapshot.id(), now);
+            if let (Some(name), Some(snapshot_id)) = (&member.change.intent.ref_name, member.change.intent.moved_to) {
+                state.turns.take(name, snapshot_id, now);
             }
         }
+        let ids = group.iter().flat_map(|member| member.change.request.snapshot_ids());
+        state.under_way = ids.copied().collect();
         gauge!(QUEUE_DEPTH).decrement(group.len() as f64);
         group
+    }
+
+    /// The group that was taken last has come to its end.
+    pub fn served(&self) {
+        self.state().under_way.clear();
     }
 
     /// Lets members wait again, before all others.

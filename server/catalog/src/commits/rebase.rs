@@ -100,6 +100,17 @@ struct Judged {
     classes: Vec<(i64, Class)>,
 }
 
+/// The totals in a snapshot's summary that are not those of its parent changed by what it says it added and removed.
+/// Readers plan by them, and nobody else looks.
+pub fn wrong_totals(parent: &Snapshot, snapshot: &Snapshot) -> Vec<&'static str> {
+    let summary = snapshot.summary();
+    let expected = merge::totals(&parent.summary(), &summary);
+    let told = |key: &str| summary.get(key)?.parse::<i64>().ok();
+    let is_wrong =
+        |(key, total): &(&'static str, Option<i64>)| told(key).zip(*total).is_some_and(|(told, total)| told != total);
+    expected.into_iter().filter(is_wrong).map(|(key, _)| key).collect()
+}
+
 impl Lists {
     /// Puts a snapshot in its place. Nothing is written yet, and yet another snapshot can be put on top of it.
     ///

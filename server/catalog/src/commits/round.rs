@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use metrics::{counter, histogram};
+use tokio::sync::OwnedMutexGuard;
 use tracing::Instrument;
 
-use crate::commits::journal::{Ending, Passage, entry, failed};
+use crate::commits::journal::{Ending, Passage, count, entry, failed};
 use crate::commits::judge::{Asking, Fit, Judge, Verdict};
 use crate::commits::lineage::{Asked, LedgerRead};
 use crate::commits::log::{LogEntry, Outcome};
@@ -28,40 +29,67 @@ pub const GROUP_SIZE: &str = "frazil_commit_group_size";
 /// Requests that were put on another head than they were built on.
 pub const REBASES_TOTAL: &str = "frazil_commit_rebases_total";
 
+/// Bound of the files that rebased members of one group hold in memory until the swap, in bytes; the others go next.
+const FILES_MAX_BYTES: usize = 64 << 20;
+
 /// Swaps that lost to another process.
 pub const SWAPS_LOST_TOTAL: &str = "frazil_commit_swaps_lost_total";
+
+/// How far back a loser's base is looked for, in snapshots.
+const TURN_LOOKS_BACK: usize = 1_024;
+
+pub(super) const TOO_SLOW: &str = "the table moved on faster than this commit could follow; nothing was changed";
 
 /// A member whose answer depends on the swap.
 struct Joined {
     member: Member,
     outcome: Outcome,
     duplicate_of: Option<i64>,
+    /// The class of a snapshot that was put in another place than its writer put it.
+    rebased: Option<&'static str>,
 }
 
 impl Commits {
     /// Serves a group to its end: every member is answered, or waits in the queue again.
-    pub(super) async fn serve(&self, queue: &Queue, warehouse: &Arc<Warehouse>, mut group: Vec<Member>) {
+    pub(super) async fn serve(
+        self,
+        queue: Arc<Queue>,
+        warehouse: Arc<Warehouse>,
+        mut group: Vec<Member>,
+        _door: OwnedMutexGuard<()>,
+    ) {
         let mut lost = 0;
         while !group.is_empty() {
             crate::failpoint::reach("commit-taken").await;
             histogram!(GROUP_SIZE).record(group.len() as f64);
             let span = tracing::info_span!("commit group", size = group.len(), lost);
-            group = self.round(queue, warehouse, group).instrument(span).await;
+            group = self.round(&queue, &warehouse, group).instrument(span).await;
             lost += 1;
-            group = self.without_overdue(warehouse, group);
+            let (overdue, rest): (Vec<_>, Vec<_>) = group.into_iter().partition(Member::is_overdue);
+            self.refuse_overdue(&warehouse, overdue).await;
+            group = rest;
             // Smaller groups are quicker, and lose less.
             if lost % 2 == 0 && group.len() > 1 {
                 queue.put_back(group.split_off(group.len().div_ceil(2)));
             }
         }
+        queue.served();
     }
 
-    fn without_overdue(&self, warehouse: &Warehouse, group: Vec<Member>) -> Vec<Member> {
-        let (overdue, rest): (Vec<_>, Vec<_>) = group.into_iter().partition(Member::is_overdue);
-        for member in overdue {
+    /// Their time is over, and nothing came of them. One whose snapshot another request brought meanwhile must not hear
+    /// of that.
+    pub(super) async fn refuse_overdue(&self, warehouse: &Arc<Warehouse>, mut overdue: Vec<Member>) {
+        if overdue.is_empty() {
+            return;
+        }
+        if let Err(error) = self.read_again(warehouse, &mut overdue).await {
+            tell_cause(&error);
+            overdue.into_iter().for_each(|member| self.refuse(warehouse, member, 1, again(&error)));
+            return;
+        }
+        for member in self.not_landed(warehouse, overdue).await {
             self.refuse(warehouse, member, 1, Error::conflict(TOO_SLOW));
         }
-        rest
     }
 
     /// Returns the members that are to be judged again.
@@ -70,13 +98,17 @@ impl Commits {
         let (mut judge, group) = match self.begin(queue, warehouse, group).await {
             Ok(begun) => begun,
             Err((group, error)) => {
+                tell_cause(&error);
                 group.into_iter().for_each(|member| self.refuse(warehouse, member, size, again(&error)));
                 return Vec::new();
             }
         };
-        let Some(pointer) = judge.part.pointer().cloned() else { return Vec::new() };
-        let mut joined = Vec::with_capacity(size);
+        let (mut joined, mut later) = (Vec::with_capacity(size), Vec::new());
         for mut member in group {
+            if judge.part.files_bytes() > FILES_MAX_BYTES {
+                later.push(member);
+                continue;
+            }
             member.judged += 1;
             let asking = Asking {
                 ctx: &member.ctx,
@@ -85,11 +117,8 @@ impl Commits {
                 is_abandoned: member.ticket.is_abandoned(),
             };
             match judge.judge(&asking).await {
-                Ok(verdict) => {
-                    if let Some(one) = self.settle(warehouse, &judge, &pointer, size, (member, verdict)) {
-                        joined.push(one);
-                    }
-                }
+                Ok(Verdict::Waits) => later.push(member),
+                Ok(verdict) => joined.extend(self.settle(warehouse, &judge, size, (member, verdict))),
                 // At once, and not after the swap: losers that are answered together come back together.
                 Err(error) => {
                     self.give_turn(queue, &judge.part, &member, &error);
@@ -97,10 +126,12 @@ impl Commits {
                 }
             }
         }
-        match judge.part.is_changed() {
+        let mut again = match judge.part.is_changed() {
             true => self.write(queue, warehouse, judge, joined).await,
             false => Vec::new(),
-        }
+        };
+        again.extend(later);
+        again
     }
 
     /// Reads what a group is judged with: the pointer, then the ledger, which may only be newer.
@@ -126,8 +157,7 @@ impl Commits {
         };
         match judge.await {
             Ok(judge) => Ok((judge, group)),
-            Err(error) if error.kind() == Kind::NoSuchTable => Err((self.of_a_lost_table(warehouse, group).await, error)),
-            Err(error) => Err((group, error)),
+            Err(error) => Err((self.not_landed(warehouse, group).await, error)),
         }
     }
 
@@ -160,8 +190,8 @@ impl Commits {
         Ok(())
     }
 
-    /// The table is gone by now: members whose snapshots landed before must not hear of a refusal.
-    async fn of_a_lost_table(&self, warehouse: &Arc<Warehouse>, group: Vec<Member>) -> Vec<Member> {
+    /// A refusal is to follow: members whose snapshots landed before must not hear of it, and are told so much.
+    async fn not_landed(&self, warehouse: &Arc<Warehouse>, group: Vec<Member>) -> Vec<Member> {
         let mut rest = Vec::with_capacity(group.len());
         for mut member in group {
             match self.evidence(warehouse, &mut member.change).await.map(|evidence| landing(&[evidence])) {
@@ -178,21 +208,18 @@ impl Commits {
         &self,
         warehouse: &Warehouse,
         judge: &Judge<'_>,
-        pointer: &Pointer,
         size: usize,
         (member, verdict): (Member, Verdict),
     ) -> Option<Joined> {
-        let (part, now) = (&judge.part, pointer.answer());
-        let joined = |member, outcome, duplicate_of| Some(Joined { member, outcome, duplicate_of });
+        let (part, now) = (&judge.part, judge.part.before());
+        let joined = |member, outcome, duplicate_of| Some(Joined { member, outcome, duplicate_of, rebased: None });
         match verdict {
             Verdict::Applied(Fit::AsSent) => joined(member, Outcome::Committed, None),
             Verdict::Applied(Fit::Restamped) => {
-                counter!(REBASES_TOTAL, "class" => "restamp").increment(1);
-                joined(member, Outcome::Committed, None)
+                Some(Joined { member, outcome: Outcome::Committed, duplicate_of: None, rebased: Some("restamp") })
             }
             Verdict::Applied(Fit::Rebased(class)) => {
-                counter!(REBASES_TOTAL, "class" => class.as_str()).increment(1);
-                joined(member, Outcome::Rebased, None)
+                Some(Joined { member, outcome: Outcome::Rebased, duplicate_of: None, rebased: Some(class.as_str()) })
             }
             // It shares the fate of the member that brings the snapshot.
             Verdict::Known { of } if part.has_landed(of) => joined(member, Outcome::Duplicate, Some(of)),
@@ -205,11 +232,11 @@ impl Commits {
                 None
             }
             Verdict::Duplicate { of } => {
-                let ran = Ran::Duplicate { answer: now, of };
+                let ran = duplicate(&member, now, of);
                 self.conclude(warehouse, member, size, (Outcome::Duplicate, Some(of)), ran);
                 None
             }
-            Verdict::Unchanged => {
+            Verdict::Unchanged | Verdict::Waits => {
                 self.conclude(warehouse, member, size, (Outcome::Unchanged, None), Ran::Unchanged(now));
                 None
             }
@@ -228,7 +255,8 @@ impl Commits {
         let (ctx, size) = (latest.member.ctx.clone(), joined.len());
         let attempt = AttemptId(ctx.new_id());
         let uuid = judge.part.metadata().uuid();
-        let rebased: Vec<i64> = judge.part.lineage().iter().filter(|one| one.rebased).map(|one| one.snapshot_id).collect();
+        let rebased: Vec<i64> =
+            judge.part.lineage().iter().filter(|one| one.rebased).map(|one| one.snapshot_id).collect();
         let classes = judge.classes;
         let written = match judge.part.ready(&ctx).await {
             Ok(written) => written,
@@ -241,6 +269,7 @@ impl Commits {
         match self.write_and_swap(&ctx, warehouse, vec![written], (attempt, receipts, log)).await {
             Ok(SwapOutcome::Applied) => {
                 queue.changed(rebased);
+                joined.iter().for_each(|one| self.watch(warehouse, one, size));
                 self.remember_classes(warehouse, uuid, classes);
                 for one in joined {
                     one.answer(&answer);
@@ -255,7 +284,17 @@ impl Commits {
             }
             Ok(SwapOutcome::KeyTaken) => self.without_taken_keys(warehouse, joined).await,
             Ok(refused) => self.refuse_all(warehouse, joined, size, &refusal(refused)),
-            Err(error) => self.refuse_all(warehouse, joined, size, &error),
+            Err(error) => {
+                tell_cause(&error);
+                // It may have been applied all the same.
+                queue.changed([]);
+                for one in joined {
+                    let ending = failed(&error, Some(attempt));
+                    self.write_down(&one.member.ctx, warehouse, &one.member.change, one.member.passage(size), ending);
+                    one.member.answer(Err(again(&error)));
+                }
+                Vec::new()
+            }
         }
     }
 
@@ -279,7 +318,8 @@ impl Commits {
     /// What lost its head to rebased commits, which never lose theirs, gets a turn.
     fn give_turn(&self, queue: &Queue, part: &Part, member: &Member, error: &Error) {
         let intent = &member.change.intent;
-        let (Some(ref_name), Some(snapshot), Some(asserted)) = (&intent.ref_name, &intent.snapshot, intent.asserted) else {
+        let (Some(ref_name), Some(moved_to), Some(asserted)) = (&intent.ref_name, intent.moved_to, intent.asserted)
+        else {
             return;
         };
         if error.kind() != Kind::CommitFailed {
@@ -290,16 +330,31 @@ impl Commits {
         let parent = |id: &i64| metadata.snapshot(*id).and_then(|snapshot| snapshot.parent_id());
         let passed: Vec<i64> =
             std::iter::successors(head, parent).take(TURN_LOOKS_BACK).take_while(|id| *id != asserted).collect();
-        let was_rebased = |id: &i64| {
-            queue.was_rebased(*id) || part.lineage().iter().any(|one| one.snapshot_id == *id && one.rebased)
-        };
+        let was_rebased =
+            |id: &i64| queue.was_rebased(*id) || part.lineage().iter().any(|one| one.snapshot_id == *id && one.rebased);
         if passed.iter().any(was_rebased) {
-            queue.reserve_turn(ref_name, snapshot.id(), self.queues.options.turn);
+            queue.reserve_turn(ref_name, moved_to, self.queues.options.turn);
+        }
+    }
+
+    fn watch(&self, warehouse: &Warehouse, one: &Joined, size: usize) {
+        count(one.outcome, one.member.passage(size));
+        if let Some(class) = one.rebased {
+            counter!(REBASES_TOTAL, "class" => class).increment(1);
+        }
+        let change = &one.member.change;
+        if let Some(identity) = change.intent.identity().filter(|_| one.is_applied()) {
+            self.watch.committed(warehouse, &change.ident, &identity.writer, one.member.ctx.now_ms());
         }
     }
 
     /// Best effort: a class that is not remembered is worked out again.
-    fn remember_classes(&self, warehouse: &Warehouse, uuid: uuid::Uuid, classes: Vec<(i64, crate::commits::lineage::Class)>) {
+    fn remember_classes(
+        &self,
+        warehouse: &Warehouse,
+        uuid: uuid::Uuid,
+        classes: Vec<(i64, crate::commits::lineage::Class)>,
+    ) {
         if classes.is_empty() {
             return;
         }
@@ -325,6 +380,7 @@ impl Commits {
     }
 
     fn refuse_all(&self, warehouse: &Warehouse, joined: Vec<Joined>, size: usize, error: &Error) -> Vec<Member> {
+        tell_cause(error);
         joined.into_iter().for_each(|one| self.refuse(warehouse, one.member, size, again(error)));
         Vec::new()
     }
@@ -357,6 +413,7 @@ impl Commits {
         passage: Passage,
         ending: (Outcome, Ending),
     ) {
+        count(ending.0, passage);
         if let Some(pointer) = &change.read.pointer {
             let table = (warehouse.id, pointer.uuid, &change.ident);
             self.journal.write([entry(ctx, table, &change.intent, passage, ending)]);
@@ -364,18 +421,13 @@ impl Commits {
     }
 }
 
-/// How far back a loser's base is looked for, in snapshots.
-const TURN_LOOKS_BACK: usize = 1_024;
-
-pub(super) const TOO_SLOW: &str = "the table moved on faster than this commit could follow; nothing was changed";
-
 impl Joined {
     fn answer(self, answer: &Answer) {
         let answer = answer.clone();
         let ran = match self.duplicate_of {
             _ if self.is_applied() => Ran::Done(answer),
-            Some(of) if !self.member.change.request.snapshot_ids().contains(&of) => Ran::Duplicate { answer, of },
-            _ => Ran::Unchanged(answer),
+            Some(of) => duplicate(&self.member, answer, of),
+            None => Ran::Unchanged(answer),
         };
         self.member.answer(Ok(ran));
     }
@@ -386,7 +438,22 @@ impl Joined {
     }
 }
 
-/// The same error for another request; its cause is told once.
+/// The answer that names the snapshot which has what the request brought, unless that is its own.
+fn duplicate(member: &Member, answer: Answer, of: i64) -> Ran {
+    match member.change.request.snapshot_ids().contains(&of) {
+        true => Ran::Unchanged(answer),
+        false => Ran::Duplicate { answer, of },
+    }
+}
+
+/// Logs what befalls a whole group, if there is a cause to tell: its members hear of it without.
+fn tell_cause(error: &Error) {
+    if std::error::Error::source(error).is_some() {
+        tracing::warn!(error = error as &dyn std::error::Error, "a group of commits failed");
+    }
+}
+
+/// The same error for another request; its cause is told once, by [`tell_cause`].
 pub(super) fn again(error: &Error) -> Error {
     Error::new(error.kind(), error.message().to_owned())
 }

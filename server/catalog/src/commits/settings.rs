@@ -48,13 +48,11 @@ impl Settings {
     }
 
     fn read<'a>(own: impl Fn(&str) -> Option<&'a str>, warehouse: &'a Warehouse, defaults: Defaults) -> Self {
-        let said = |key: &str| own(key).or_else(|| in_warehouse(warehouse, key));
-        let flag = |key: &str| said(key).and_then(flag);
         Self {
-            rebase: said(REBASE).and_then(rebase).or(defaults.rebase),
-            rebase_anonymous: flag(REBASE_ANONYMOUS).unwrap_or(defaults.rebase_anonymous),
-            dedup: said(DEDUP).and_then(switch).unwrap_or(!defaults.no_dedup),
-            stale: said(STALE).and_then(stale).unwrap_or(defaults.stale),
+            rebase: said(&own, warehouse, REBASE, rebase).or(defaults.rebase),
+            rebase_anonymous: said(&own, warehouse, REBASE_ANONYMOUS, flag).unwrap_or(defaults.rebase_anonymous),
+            dedup: said(&own, warehouse, DEDUP, switch).unwrap_or(!defaults.no_dedup),
+            stale: said(&own, warehouse, STALE, stale).unwrap_or(defaults.stale),
         }
     }
 
@@ -73,8 +71,15 @@ impl Settings {
     }
 }
 
-fn in_warehouse<'a>(warehouse: &'a Warehouse, key: &str) -> Option<&'a str> {
-    warehouse.overrides.get(key).or_else(|| warehouse.defaults.get(key)).map(String::as_str)
+/// What the table says that can be read, else its warehouse.
+fn said<'a, T>(
+    own: &impl Fn(&str) -> Option<&'a str>,
+    warehouse: &Warehouse,
+    key: &str,
+    read: fn(&str) -> Option<T>,
+) -> Option<T> {
+    let in_warehouse = || warehouse.overrides.get(key).or_else(|| warehouse.defaults.get(key));
+    own(key).and_then(read).or_else(|| in_warehouse().and_then(|text| read(text)))
 }
 
 /// Refuses values of our properties that mean nothing, before somebody relies on them.
@@ -201,7 +206,7 @@ mod tests {
         warehouse.defaults.insert(REBASE.to_owned(), "append".to_owned());
         assert_eq!(read(None, &warehouse), Some(Rebase::Append));
         assert_eq!(read(Some("OFF"), &warehouse), Some(Rebase::Off));
-        assert_eq!(read(Some("no such thing"), &warehouse), Some(Rebase::Streaming));
+        assert_eq!(read(Some("no such thing"), &warehouse), Some(Rebase::Append));
     }
 
     #[test]

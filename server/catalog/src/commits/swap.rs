@@ -3,13 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::join_all;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::commits::store::{CommitStore, Resolution, Swap, SwapOutcome};
 use crate::context::{Clock, RequestContext};
+use crate::documents::Documents;
 use crate::error::{Error, Kind, Result};
 use crate::ident::{AttemptId, TableIdent};
 use crate::store::StoreError;
+use crate::warehouses::Warehouse;
 
 /// Between two questions for the outcome of an attempt.
 const ASK_AGAIN_MIN: Duration = Duration::from_millis(100);
@@ -20,6 +24,33 @@ const ASK_MAX: Duration = Duration::from_secs(10);
 
 /// How long after the deadline the answer to a swap is still waited for.
 pub(super) const SETTLE_TIME: Duration = Duration::from_secs(5);
+
+/// What was written for a swap alone; by default nothing.
+#[derive(Default)]
+pub struct Written {
+    pub files: Option<WrittenFiles>,
+    /// Called where the swap was in doubt, and turns out to have been lost.
+    pub lost_after_all: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl Written {
+    /// No pointer refers to them, and none ever will.
+    pub async fn discard(self) {
+        let Some(WrittenFiles { documents, warehouse, locations }) = self.files else { return };
+        let mut discards = Vec::with_capacity(locations.len());
+        for location in &locations {
+            discards.push(documents.discard(&warehouse, location).boxed());
+        }
+        join_all(discards).await;
+    }
+}
+
+/// Files, and where they lie.
+pub struct WrittenFiles {
+    pub documents: Documents,
+    pub warehouse: Arc<Warehouse>,
+    pub locations: Vec<String>,
+}
 
 /// Moves pointers.
 #[derive(Clone)]
@@ -33,16 +64,22 @@ impl Swapper {
     }
 
     /// Moves the pointers, all or none. An error of kind `Unavailable` is certain to have changed nothing;
-    /// `StateUnknown` is not, and every file of the attempt must stay.
-    pub async fn swap(&self, ctx: &RequestContext, swap: &Swap) -> Result<SwapOutcome> {
-        match self.send(ctx, swap.clone()).await {
+    /// `StateUnknown` is not. What was written for the swap is deleted once it has certainly lost, be it later.
+    pub async fn swap(&self, ctx: &RequestContext, swap: &Swap, written: Written) -> Result<SwapOutcome> {
+        let outcome = match self.send(ctx, swap.clone()).await {
             Ok(outcome) => Ok(outcome),
             Err(error @ StoreError::Aborted(_)) => Err(error.into()),
             Err(StoreError::OutcomeUnknown(source)) => {
                 tracing::warn!(attempt = %swap.attempt, error = &*source as &dyn std::error::Error, "a swap is in doubt");
                 self.settle(ctx, swap.attempt).await
             }
+        };
+        match &outcome {
+            Ok(SwapOutcome::Applied) => {}
+            Err(error) if error.kind() == Kind::StateUnknown => self.go_on_asking(ctx, swap.attempt, written),
+            Ok(_) | Err(_) => written.discard().await,
         }
+        outcome
     }
 
     /// Sends the swap once. It runs to its end even where the deadline comes first: what was sent cannot be taken back.
@@ -64,22 +101,24 @@ impl Swapper {
                 Kind::Unavailable,
                 "the catalog's database lost the request before it was applied; nothing was changed",
             )),
-            None => {
-                self.go_on_asking(ctx, attempt);
-                Err(Error::new(
-                    Kind::StateUnknown,
-                    "the change may or may not have been applied, and the catalog's database does not say yet",
-                ))
-            }
+            None => Err(Error::new(
+                Kind::StateUnknown,
+                "the change may or may not have been applied, and the catalog's database does not say yet",
+            )),
         }
     }
 
     /// Nobody waits any longer, but until the attempt is settled it could still land.
-    fn go_on_asking(&self, ctx: &RequestContext, attempt: AttemptId) {
+    fn go_on_asking(&self, ctx: &RequestContext, attempt: AttemptId, written: Written) {
         let (this, clock) = (self.clone(), ctx.clock.clone());
         tokio::spawn(async move {
             let committed = this.ask(attempt, clock.as_ref(), None).await;
             tracing::warn!(%attempt, committed, "an attempt in doubt is settled");
+            if committed == Some(false) {
+                let mut written = written;
+                written.lost_after_all.take().into_iter().for_each(|tell| tell());
+                written.discard().await;
+            }
         });
     }
 
@@ -101,14 +140,6 @@ impl Swapper {
             sleep(pause).await;
             pause = (pause * 2).min(ASK_AGAIN_MAX);
         }
-    }
-}
-
-/// Whether no pointer ever referred, or will refer, to what the attempt wrote.
-pub fn certainly_lost(outcome: &Result<SwapOutcome>) -> bool {
-    match outcome {
-        Ok(outcome) => *outcome != SwapOutcome::Applied,
-        Err(error) => error.kind() != Kind::StateUnknown,
     }
 }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::blocking;
-use crate::commits::journal::{Ending, Passage, entry, failed};
+use crate::commits::journal::{Ending, Passage, count, entry, failed};
 use crate::commits::judge::{Asking, Fit, Verdict};
 use crate::commits::log::{LogEntry, Outcome};
-use crate::commits::part::{Part, Written};
+use crate::commits::part::{Part, Ready};
 use crate::commits::round::TOO_SLOW;
 use crate::commits::store::SwapOutcome;
 use crate::commits::swap::refusal;
@@ -75,30 +75,57 @@ impl Commits {
         let doors = self.queues.doors(ctx, tables).await?;
         let mut is_old = doors.waited;
         for attempts in 1.. {
+            // Also where its time is over: a request that landed meanwhile must not hear that it was too slow.
             if is_old {
                 self.read_all_again(warehouse, changes).await?;
                 if self.landed_before(ctx, warehouse, changes).await? {
+                    changes.iter().for_each(|change| self.write_down_known(ctx, warehouse, change));
                     return Ok(Ran::Unchanged(current(changes)));
                 }
             }
+            if attempts > 1 && ctx.time_left().is_zero() {
+                break;
+            }
             let drafted = self.draft(ctx, warehouse, &changes.iter().collect::<Vec<_>>()).await?;
-            if drafted.duplicates()? || drafted.changes_nothing() {
+            if drafted.changes_nothing() {
+                self.write_down_unchanged(ctx, warehouse, changes, drafted.duplicates()?);
                 return Ok(Ran::Unchanged(current(changes)));
             }
+            // All are duplicates, or none is: what is left to write of the former is a higher epoch.
+            drafted.duplicates()?;
             let attempt = AttemptId(ctx.new_id());
             let log = drafted_log(ctx, warehouse, changes, &drafted, (attempt, attempts));
             let parts = ready(ctx, drafted.parts).await?;
             let answer = answer(&parts);
             let receipts = ticket.receipt(answer.clone()).into_iter().collect();
-            match self.write_and_swap(ctx, warehouse, parts, (attempt, receipts, log)).await? {
-                SwapOutcome::Applied => return Ok(Ran::Done(answer)),
+            let outcomes: Vec<Outcome> = log.iter().map(|entry| entry.outcome).collect();
+            let swapped = self.write_and_swap(ctx, warehouse, parts, (attempt, receipts, log)).await;
+            // Whatever came of it: what others have read before may be old.
+            doors.changed();
+            match swapped? {
+                SwapOutcome::Applied => {
+                    outcomes.into_iter().for_each(|outcome| count(outcome, Passage::default()));
+                    return Ok(Ran::Done(answer));
+                }
                 SwapOutcome::KeyTaken => return Ok(Ran::KeyTaken),
-                SwapOutcome::Lost | SwapOutcome::SnapshotKnown if ctx.time_left().is_zero() => break,
                 SwapOutcome::Lost | SwapOutcome::SnapshotKnown => is_old = true,
                 refused => return Err(refusal(refused)),
             }
         }
         Err(Error::conflict(TOO_SLOW))
+    }
+
+    fn write_down_unchanged(
+        &self,
+        ctx: &RequestContext,
+        warehouse: &Warehouse,
+        changes: &[Change],
+        are_duplicates: bool,
+    ) {
+        let outcome = if are_duplicates { Outcome::Duplicate } else { Outcome::Unchanged };
+        for change in changes {
+            self.write_down(ctx, warehouse, change, Passage::default(), (outcome, Ending::default()));
+        }
     }
 
     async fn read_all_again(&self, warehouse: &Warehouse, changes: &mut [Change]) -> Result<()> {
@@ -153,7 +180,7 @@ impl Commits {
     }
 }
 
-async fn ready(ctx: &RequestContext, parts: Vec<Part>) -> Result<Vec<Written>> {
+async fn ready(ctx: &RequestContext, parts: Vec<Part>) -> Result<Vec<Ready>> {
     let mut written = Vec::with_capacity(parts.len());
     for part in parts {
         // One that changes nothing goes along: its requirements must still hold when the others' pointers move.
@@ -163,7 +190,7 @@ async fn ready(ctx: &RequestContext, parts: Vec<Part>) -> Result<Vec<Written>> {
 }
 
 /// The new metadata of a single table: a transaction answers with nothing.
-fn answer(parts: &[Written]) -> Answer {
+fn answer(parts: &[Ready]) -> Answer {
     match parts {
         [only] => only.target.answer(),
         _ => Answer::Empty,
@@ -181,7 +208,7 @@ fn drafted_log(
     let of = |(change, (part, verdict)): (&Change, (&Part, &Verdict))| {
         let outcome = match verdict {
             Verdict::Applied(_) => Outcome::Committed,
-            Verdict::Unchanged => Outcome::Unchanged,
+            Verdict::Unchanged | Verdict::Waits => Outcome::Unchanged,
             Verdict::Known { .. } | Verdict::Duplicate { .. } => Outcome::Duplicate,
         };
         let ending = Ending { attempt: Some(attempt), ..Ending::default() };

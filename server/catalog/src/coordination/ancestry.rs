@@ -1,4 +1,4 @@
-//! Whether a snapshot is still an ancestor of a ref's head, told by the lineage and, where that has a gap, by the metadata.
+//! Whether a snapshot is still an ancestor of a ref's head.
 
 use std::sync::Arc;
 
@@ -9,8 +9,9 @@ use crate::documents::TableDocument;
 use crate::error::Result;
 use crate::ident::WarehouseId;
 
-/// How far one question goes back, in snapshots.
-const STEPS: u32 = 10_000;
+/// How far one walk through the lineage goes back, in snapshots, and how many walks one question takes.
+const WALK_MAX: u32 = 10_000;
+const WALKS_MAX: u32 = 1_000;
 
 /// The snapshots behind the head of a ref.
 pub struct Ancestry<'a> {
@@ -34,49 +35,57 @@ pub enum Met {
     Gap,
 }
 
-/// Where the walk goes on.
+/// Where a walk goes on.
 enum Next {
+    /// With this snapshot, which the document does not have any more.
     From(i64),
     Ends(Met),
 }
 
 impl Ancestry<'_> {
-    /// The first of the wanted snapshots on the way back from the head.
+    /// The first of the wanted snapshots on the way back from the head: through the document as far as it goes, then
+    /// through the lineage.
     pub async fn meets(&self, wanted: &[Landed]) -> Result<Met> {
-        let Some(oldest) = wanted.iter().map(|landed| landed.sequence_number).min() else {
+        let (Some(mut from), Some(oldest)) = (self.head, wanted.iter().map(|landed| landed.sequence_number).min())
+        else {
             return Ok(Met::Nothing);
         };
-        let is_wanted = |id: i64| wanted.iter().any(|landed| landed.snapshot_id == id);
-        let Some(mut from) = self.head else { return Ok(Met::Nothing) };
-        loop {
-            let walk = Walk { from, until: None, sequence_number_min: oldest, limit: STEPS };
+        for _ in 0..WALKS_MAX {
+            from = match self.in_document(from, wanted, oldest) {
+                Next::From(expired) => expired,
+                Next::Ends(met) => return Ok(met),
+            };
+            let walk = Walk { from, until: None, sequence_number_min: oldest, limit: WALK_MAX };
             let steps = self.lineage.walk(self.warehouse, self.table, walk).await?;
-            if let Some(met) = steps.iter().find(|step| is_wanted(step.snapshot_id)) {
+            if let Some(met) = steps.iter().find(|step| is_among(wanted, step.snapshot_id)) {
                 return Ok(Met::Snapshot(met.snapshot_id));
             }
-            let Some(behind) = steps.last().map_or(Some(from), |last| last.parent_id) else {
-                return Ok(Met::Nothing);
+            from = match steps.last() {
+                None => return Ok(Met::Gap),
+                Some(Landed { parent_id: Some(parent), sequence_number, .. }) if *sequence_number >= oldest => *parent,
+                Some(_) => return Ok(Met::Nothing),
             };
-            let next = match steps.len() == STEPS as usize {
-                true => Next::From(behind),
-                false => self.past(behind, oldest).await?,
-            };
-            match next {
-                Next::From(snapshot) => from = snapshot,
-                Next::Ends(met) => return Ok(met),
-            }
         }
+        Ok(Met::Gap)
     }
 
-    /// What to do about a snapshot before which the walk ended: it is older than what is wanted, or not remembered.
-    async fn past(&self, snapshot_id: i64, oldest: i64) -> Result<Next> {
-        if let Some(snapshot) = self.document.metadata.snapshot(snapshot_id) {
-            return Ok(match snapshot.parent_id() {
-                Some(parent) if snapshot.sequence_number() >= oldest => Next::From(parent),
-                Some(_) | None => Next::Ends(Met::Nothing),
-            });
+    fn in_document(&self, from: i64, wanted: &[Landed], oldest: i64) -> Next {
+        let (metadata, mut next) = (&self.document.metadata, from);
+        // No history is longer than the list of snapshots.
+        for _ in 0..=metadata.snapshots().len() {
+            if is_among(wanted, next) {
+                return Next::Ends(Met::Snapshot(next));
+            }
+            let Some(snapshot) = metadata.snapshot(next) else { return Next::From(next) };
+            match snapshot.parent_id() {
+                Some(parent) if snapshot.sequence_number() >= oldest => next = parent,
+                Some(_) | None => return Next::Ends(Met::Nothing),
+            }
         }
-        let known = self.lineage.walk(self.warehouse, self.table, Walk::step(snapshot_id)).await?;
-        Ok(Next::Ends(if known.is_empty() { Met::Gap } else { Met::Nothing }))
+        Next::Ends(Met::Gap)
     }
+}
+
+fn is_among(wanted: &[Landed], snapshot_id: i64) -> bool {
+    wanted.iter().any(|landed| landed.snapshot_id == snapshot_id)
 }

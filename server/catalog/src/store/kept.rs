@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::StoreError;
-use crate::commits::identity::{Identity, Position, WriterKind};
+use crate::commits::identity::{self, Identity, Position, WriterKind};
 use crate::commits::lineage::{Asked, Class, Landed, Mark, WriterCursor, WriterRow};
 use crate::commits::log::{LogEntry, Outcome};
-use crate::events::What;
+use crate::events::{self, What};
 use crate::ident::{AttemptId, NamespaceIdent, TableIdent, TabularId, WarehouseId};
 use crate::tabulars::TabularKind;
+use crate::{idempotency, purge};
 
 mod text;
 
@@ -165,7 +166,7 @@ pub fn ledger(writers: &[WriterRow]) -> String {
 }
 
 /// The receipts of a swap in the order of their keys, so that no two swaps wait for each other's.
-pub fn receipts(receipts: &[crate::idempotency::Receipt]) -> String {
+pub fn receipts(receipts: &[idempotency::Receipt]) -> String {
     let mut rows: Vec<_> = receipts.iter().map(Receipt::from).collect();
     rows.sort_by_key(|row| row.key);
     json(&rows)
@@ -180,7 +181,7 @@ pub fn place(cursor: &WriterCursor) -> String {
 }
 
 /// What a snapshot of this writer at this position is found by. Others may have the same.
-pub fn position_hash(writer: &crate::commits::identity::Writer, position: &Position) -> i64 {
+pub fn position_hash(writer: &identity::Writer, position: &Position) -> i64 {
     text::hash(&json(&(writer.kind, &writer.id, &writer.part, position)))
 }
 
@@ -221,7 +222,8 @@ impl TryFrom<Snapshot> for Landed {
             parent_id: row.parent_id,
             sequence_number: row.sequence_number,
             ref_name: row.ref_name.as_deref().map(unescaped),
-            class: row.class.map(|class| known(Class::of(&class), "class", &class)).transpose()?,
+            // Over a class that only a later version knows nothing may go.
+            class: row.class.as_deref().map(|class| Class::of(class).unwrap_or(Class::Other)),
             writer: writer.map(|writer| Mark { identity: Identity { writer, position, epoch: row.epoch }, counts }),
             is_first: row.is_first,
             rebased: row.rebased,
@@ -271,7 +273,7 @@ impl TryFrom<Writer> for WriterRow {
         let (id, part) = (unescaped(&row.writer_id), unescaped(&row.writer_part));
         Ok(Self {
             ref_name: unescaped(&row.ref_name),
-            writer: crate::commits::identity::Writer { kind, id, part },
+            writer: identity::Writer { kind, id, part },
             position: row.position.as_deref().map(from_json).transpose()?,
             snapshot_id: row.snapshot_id,
             sequence_number: row.sequence_number,
@@ -357,8 +359,8 @@ impl TryFrom<Entry> for LogEntry {
     }
 }
 
-impl From<&crate::events::Event> for Event {
-    fn from(event: &crate::events::Event) -> Self {
+impl From<&events::Event> for Event {
+    fn from(event: &events::Event) -> Self {
         Self {
             warehouse_id: event.warehouse.0,
             tabular_id: event.tabular.0,
@@ -375,7 +377,7 @@ impl From<&crate::events::Event> for Event {
     }
 }
 
-impl TryFrom<Event> for crate::events::Event {
+impl TryFrom<Event> for events::Event {
     type Error = StoreError;
 
     fn try_from(row: Event) -> Result<Self, StoreError> {
@@ -394,8 +396,8 @@ impl TryFrom<Event> for crate::events::Event {
     }
 }
 
-impl From<&crate::idempotency::Receipt> for Receipt {
-    fn from(receipt: &crate::idempotency::Receipt) -> Self {
+impl From<&idempotency::Receipt> for Receipt {
+    fn from(receipt: &idempotency::Receipt) -> Self {
         Self {
             key: receipt.key,
             binding: hex::encode(receipt.binding),
@@ -405,8 +407,8 @@ impl From<&crate::idempotency::Receipt> for Receipt {
     }
 }
 
-impl From<&crate::purge::PurgeTask> for Purge {
-    fn from(task: &crate::purge::PurgeTask) -> Self {
+impl From<&purge::PurgeTask> for Purge {
+    fn from(task: &purge::PurgeTask) -> Self {
         Self {
             id: task.id.0,
             target: json(&task.target),
@@ -421,12 +423,12 @@ fn writer(
     kind: Option<String>,
     id: Option<String>,
     part: Option<String>,
-) -> Result<Option<crate::commits::identity::Writer>, StoreError> {
+) -> Result<Option<identity::Writer>, StoreError> {
     let (Some(kind), Some(id), Some(part)) = (kind, id, part) else {
         return Ok(None);
     };
     let kind = known(WriterKind::of(&kind), "kind of writer", &kind)?;
-    Ok(Some(crate::commits::identity::Writer { kind, id: unescaped(&id), part: unescaped(&part) }))
+    Ok(Some(identity::Writer { kind, id: unescaped(&id), part: unescaped(&part) }))
 }
 
 fn ident(namespace: &str, name: &str) -> Result<TableIdent, StoreError> {

@@ -235,6 +235,21 @@ pub async fn a_receipt_is_kept_with_the_change(store: &dyn Store) -> Checked {
     Ok(())
 }
 
+pub async fn the_receipts_of_several_requests_are_kept_with_the_change(store: &dyn Store) -> Checked {
+    let world = World::new(store).await?;
+    let made = world.table("t").await?;
+    for change in [step(&made), create("u")?] {
+        let mut swap = world.swap(vec![change]);
+        let answers = ["a\u{0}", "b", "c"].map(|body| Answer::Body(body.to_owned()));
+        swap.receipts = answers.map(|answer| world.receipt(answer)).to_vec();
+        assert_eq!(store.swap(&swap).await?, SwapOutcome::Applied);
+        for receipt in &swap.receipts {
+            assert!(world.is_kept(receipt).await?);
+        }
+    }
+    Ok(())
+}
+
 pub async fn a_key_that_is_taken_changes_nothing(store: &dyn Store) -> Checked {
     let world = World::new(store).await?;
     let made = world.table("t").await?;
@@ -242,8 +257,9 @@ pub async fn a_key_that_is_taken_changes_nothing(store: &dyn Store) -> Checked {
     store.keep(&receipt).await?;
     for change in [step(&made), create("u")?, drop_of(&made), rename(&made, ident("u")?)] {
         let mut swap = world.swap(vec![change]);
-        swap.receipts = vec![receipt.clone()];
+        swap.receipts = vec![world.receipt(Answer::Empty), receipt.clone(), world.receipt(Answer::Empty)];
         assert_eq!(store.swap(&swap).await?, SwapOutcome::KeyTaken);
+        assert!(!world.is_kept(&swap.receipts[0]).await? && !world.is_kept(&swap.receipts[2]).await?);
     }
     assert_eq!((world.pointer("t").await?, world.find("u").await?), (made, None));
     Ok(())

@@ -3,7 +3,9 @@
 use futures::future::join_all;
 use uuid::Uuid;
 
-use super::world::{Checked, RACERS, World, create, create_as, drop_of, ident, of_kind, rename, step, with_lineage};
+use super::world::{
+    Checked, RACERS, World, create, create_as, drop_of, ident, of_kind, rename, replace, step, with_lineage,
+};
 use crate::commits::store::{PointerChange, Swap, SwapOutcome};
 use crate::idempotency::Answer;
 use crate::store::Store;
@@ -74,6 +76,26 @@ pub async fn of_racing_moves_with_one_key_one_wins(store: &dyn Store) -> Checked
     let (winners, losers) = race(store, &swaps).await?;
     assert_eq!(winners, 1);
     assert!(losers.iter().all(|outcome| *outcome == SwapOutcome::KeyTaken), "{losers:?}");
+    Ok(())
+}
+
+pub async fn swaps_with_the_same_keys_in_any_order_end(store: &dyn Store) -> Checked {
+    let world = World::new(store).await?;
+    for turn in 0..5 {
+        let receipts: Vec<_> = (0..10).map(|_| world.receipt(Answer::Empty)).collect();
+        let mut swaps = Vec::new();
+        for n in 0..6 {
+            let made = world.table(&format!("t{turn}-{n}")).await?;
+            let change = if n < 3 { step(&made) } else { replace(&made, made.uuid, &format!("file:///w/{turn}/{n}")) };
+            let mut swap = world.swap(vec![change]);
+            swap.receipts.clone_from(&receipts);
+            swap.receipts.rotate_left(n);
+            swaps.push(swap);
+        }
+        let (winners, losers) = race(store, &swaps).await?;
+        assert_eq!(winners, 1);
+        assert!(losers.iter().all(|outcome| *outcome == SwapOutcome::KeyTaken), "{losers:?}");
+    }
     Ok(())
 }
 

@@ -147,10 +147,16 @@ mod tests {
             "table-default.write.format.default",
             "table-default.write.parquet.bloom-filter-enabled.column.token",
             "table-override.encryption.key-id",
-            "frazil.commit.rebase",
+            "frazil.of-tomorrow",
         ] {
             checked(key, "x").expect(key);
         }
+    }
+
+    #[test]
+    fn settings_of_the_coordination_are_read_before_somebody_relies_on_them() {
+        checked("frazil.commit.rebase", "append").unwrap();
+        assert!(checked("frazil.commit.rebase", "x").is_err());
     }
 
     #[test]

@@ -104,7 +104,8 @@ pub async fn reset_writer_position(
     Ok(Json(api.catalog.coordination.reset(&ctx, &warehouse, ident, body.of(id)).await?.into()))
 }
 
-/// List the requests that wanted to change a table, the newest first, with what became of each.
+/// List the requests that wanted to change a table, the newest first, with what became of each. One that changed nothing
+/// is listed soon after its answer.
 #[utoipa::path(get, path = "/coordination/v1/{prefix}/namespaces/{namespace}/tables/{table}/commits",
     tag = "coordination", params(Pages),
     responses((status = 200, description = "The commit log", body = ListCommitsResponse)))]

@@ -48,7 +48,7 @@ impl Shop {
             files: FilesOptions::default(),
             secrets_key: None,
             cache_bytes: 1 << 20,
-            commits: CommitOptions { metadata_delete_grace_ms: 0 },
+            commits: CommitOptions { metadata_delete_grace_ms: 0, ..CommitOptions::default() },
         };
         let running = TaskTracker::new();
         let shop = Self {

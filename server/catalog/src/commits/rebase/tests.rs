@@ -1,7 +1,6 @@
 use serde_json::json;
 
 use super::manifest::tests::{data, equality};
-use super::manifest_list::Content;
 use super::*;
 use crate::commits::identity::{Writer, WriterKind};
 use crate::error::Kind;
@@ -216,11 +215,4 @@ async fn work_under_way_may_move_between_threads() {
         relinked.map(|relinked| relinked.snapshot.parent_id())
     });
     assert_eq!(done.await.unwrap().unwrap(), Some(2));
-}
-
-#[test]
-fn a_live_list_has_one_kind_of_content_for_each_manifest() {
-    let world = World::new(2);
-    assert_eq!(world.manifest("d.avro", 1, &[equality("e", 1)]).content, Content::Deletes);
-    assert_eq!(world.manifest("m.avro", 1, &[data("f", 1)]).content, Content::Data);
 }

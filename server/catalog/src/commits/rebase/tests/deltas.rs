@@ -1,5 +1,6 @@
 use super::super::manifest::Status;
 use super::super::manifest::tests::{Written, positions, vector};
+use super::super::manifest_list::Content;
 use super::*;
 
 /// An upsert of `f<id>` with these deletes.

@@ -1,6 +1,6 @@
 use super::super::manifest::tests::Written;
 use super::super::manifest::{self, Status};
-use super::super::manifest_list::ManifestFile;
+use super::super::manifest_list::{Content, ManifestFile};
 use super::*;
 
 /// What the manifests of the head hold, as a merge carries it over.

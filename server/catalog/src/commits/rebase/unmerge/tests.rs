@@ -65,23 +65,23 @@ fn their_file(path: &str) -> theirs::DataFile {
         .content(theirs::DataContentType::Data)
         .file_path(path.to_owned())
         .file_format(theirs::DataFileFormat::Parquet)
-        .partition(theirs::Struct::from_iter([Some(theirs::Literal::uuid(uuid::Uuid::nil()))]))
+        .partition(theirs::Struct::from_iter([Some(theirs::Literal::date(7))]))
         .record_count(10)
         .file_size_in_bytes(100)
-        .lower_bounds([(1, theirs::Datum::uuid(uuid::Uuid::nil()))].into())
+        .lower_bounds([(1, theirs::Datum::date(7))].into())
         .split_offsets(Some(vec![4]))
         .build()
         .unwrap()
 }
 
-/// A manifest as the `iceberg` crate writes it, with one file carried over and one added, partitioned by a UUID.
+/// A manifest as the `iceberg` crate writes it, with one file carried over and one added, partitioned by a date.
 async fn their_manifest(format_version: u8) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.avro");
-    let column = theirs::NestedField::optional(1, "u", theirs::Type::Primitive(theirs::PrimitiveType::Uuid));
+    let column = theirs::NestedField::optional(1, "d", theirs::Type::Primitive(theirs::PrimitiveType::Date));
     let schema = Arc::new(theirs::Schema::builder().with_fields([Arc::new(column)]).build().unwrap());
     let spec = theirs::PartitionSpec::builder(schema.clone());
-    let spec = spec.add_partition_field("u", "u", theirs::Transform::Identity).unwrap().build().unwrap();
+    let spec = spec.add_partition_field("d", "d", theirs::Transform::Identity).unwrap().build().unwrap();
     let output = iceberg::io::FileIO::new_with_fs().new_output(path.to_str().unwrap()).unwrap();
     let builder = theirs::ManifestWriterBuilder::new(output, Some(7), schema, spec);
     let mut writer = match format_version {
