@@ -46,7 +46,11 @@ pub(super) enum Fit {
     /// Its snapshot got other numbers, for another branch had taken them.
     Restamped,
     /// Its snapshot was put on another head.
-    Rebased(Class),
+    Rebased {
+        class: Class,
+        /// Manifests that its writer had merged were taken apart again.
+        unmerged: bool,
+    },
 }
 
 impl Fit {
@@ -54,7 +58,7 @@ impl Fit {
         match relinked {
             None => Fit::AsSent,
             Some(Relinked { class: None, .. }) => Fit::Restamped,
-            Some(Relinked { class: Some(class), .. }) => Fit::Rebased(*class),
+            Some(Relinked { class: Some(class), unmerged, .. }) => Fit::Rebased { class: *class, unmerged: *unmerged },
         }
     }
 }

@@ -29,6 +29,9 @@ pub const GROUP_SIZE: &str = "frazil_commit_group_size";
 /// Requests that were put on another head than they were built on.
 pub const REBASES_TOTAL: &str = "frazil_commit_rebases_total";
 
+/// Rebases that took merged manifests apart again.
+pub const UNMERGES_TOTAL: &str = "frazil_commit_unmerges_total";
+
 /// Bound of the files that rebased members of one group hold in memory until the swap, in bytes; the others go next.
 const FILES_MAX_BYTES: usize = 64 << 20;
 
@@ -45,8 +48,8 @@ struct Joined {
     member: Member,
     outcome: Outcome,
     duplicate_of: Option<i64>,
-    /// The class of a snapshot that was put in another place than its writer put it.
-    rebased: Option<&'static str>,
+    /// How its own change was made to fit.
+    fit: Fit,
 }
 
 impl Commits {
@@ -212,15 +215,9 @@ impl Commits {
         (member, verdict): (Member, Verdict),
     ) -> Option<Joined> {
         let (part, now) = (&judge.part, judge.part.before());
-        let joined = |member, outcome, duplicate_of| Some(Joined { member, outcome, duplicate_of, rebased: None });
+        let joined = |member, outcome, duplicate_of| Some(Joined { member, outcome, duplicate_of, fit: Fit::AsSent });
         match verdict {
-            Verdict::Applied(Fit::AsSent) => joined(member, Outcome::Committed, None),
-            Verdict::Applied(Fit::Restamped) => {
-                Some(Joined { member, outcome: Outcome::Committed, duplicate_of: None, rebased: Some("restamp") })
-            }
-            Verdict::Applied(Fit::Rebased(class)) => {
-                Some(Joined { member, outcome: Outcome::Rebased, duplicate_of: None, rebased: Some(class.as_str()) })
-            }
+            Verdict::Applied(fit) => Some(Joined { member, outcome: fit.outcome(), duplicate_of: None, fit }),
             // It shares the fate of the member that brings the snapshot.
             Verdict::Known { of } if part.has_landed(of) => joined(member, Outcome::Duplicate, Some(of)),
             Verdict::Duplicate { of } if part.has_landed(of) || part.is_changed() => {
@@ -339,9 +336,7 @@ impl Commits {
 
     fn watch(&self, warehouse: &Warehouse, one: &Joined, size: usize) {
         count(one.outcome, one.member.passage(size));
-        if let Some(class) = one.rebased {
-            counter!(REBASES_TOTAL, "class" => class).increment(1);
-        }
+        one.fit.count();
         let change = &one.member.change;
         if let Some(identity) = change.intent.identity().filter(|_| one.is_applied()) {
             self.watch.committed(warehouse, &change.ident, &identity.writer, one.member.ctx.now_ms());
@@ -417,6 +412,27 @@ impl Commits {
         if let Some(pointer) = &change.read.pointer {
             let table = (warehouse.id, pointer.uuid, &change.ident);
             self.journal.write([entry(ctx, table, &change.intent, passage, ending)]);
+        }
+    }
+}
+
+impl Fit {
+    fn outcome(self) -> Outcome {
+        match self {
+            Fit::AsSent | Fit::Restamped => Outcome::Committed,
+            Fit::Rebased { .. } => Outcome::Rebased,
+        }
+    }
+
+    fn count(self) {
+        let class = match self {
+            Fit::AsSent => return,
+            Fit::Restamped => "restamp",
+            Fit::Rebased { class, .. } => class.as_str(),
+        };
+        counter!(REBASES_TOTAL, "class" => class).increment(1);
+        if matches!(self, Fit::Rebased { unmerged: true, .. }) {
+            counter!(UNMERGES_TOTAL).increment(1);
         }
     }
 }
