@@ -354,7 +354,7 @@ impl Commits {
             return;
         }
         let (lineage, warehouse) = (self.lineage.clone(), warehouse.id);
-        tokio::spawn(async move {
+        self.running.spawn(async move {
             if let Err(error) = lineage.classify(warehouse, uuid, &classes).await {
                 tracing::debug!(error = &error as &dyn std::error::Error, "classes of snapshots were not remembered");
             }
