@@ -176,8 +176,9 @@ impl Commits {
             false => self.lineage.ledger(warehouse.id, pointer.uuid, &asked).await?,
         };
         let document = self.tables.documents.table(warehouse, &pointer.metadata_location).await?;
-        let part = Part::new(warehouse.id, ident, pointer, document.metadata.clone());
-        Ok(Judge { commits: self, warehouse, part, ledger, walks: HashMap::new(), classes: Vec::new() })
+        let before = document.metadata.clone();
+        let part = Part::new(warehouse.id, ident, pointer, before.clone());
+        Ok(Judge { commits: self, warehouse, before, part, ledger, walks: HashMap::new(), classes: Vec::new() })
     }
 
     /// One question for all members: what the name means now, and which of their snapshots it has.
@@ -220,7 +221,7 @@ impl Commits {
             Verdict::Applied(fit) => Some(Joined { member, outcome: fit.outcome(), duplicate_of: None, fit }),
             // It shares the fate of the member that brings the snapshot.
             Verdict::Known { of } if part.has_landed(of) => joined(member, Outcome::Duplicate, Some(of)),
-            Verdict::Duplicate { of } if part.has_landed(of) || part.is_changed() => {
+            Verdict::Duplicate { of } if judge.hangs_on_swap(&member.change.intent, of) => {
                 joined(member, Outcome::Duplicate, Some(of))
             }
             Verdict::Unchanged if part.is_changed() => joined(member, Outcome::Unchanged, None),
