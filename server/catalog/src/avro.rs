@@ -8,6 +8,11 @@ use apache_avro::types::Value;
 use apache_avro::{Codec, Schema, from_avro_datum, to_avro_datum};
 use serde_json::Value as Json;
 
+mod inflate;
+
+/// Bound of what the blocks of a file hold when they are inflated, in bytes: a small file may promise anything.
+const INFLATED_MAX_BYTES: usize = 256 << 20;
+
 const MAGIC: &[u8] = b"Obj\x01";
 const SCHEMA: &str = "avro.schema";
 const CODEC: &str = "avro.codec";
@@ -24,6 +29,8 @@ pub enum Unreadable {
     UnknownCodec,
     #[error("broken off or damaged")]
     Broken,
+    #[error("longer than {INFLATED_MAX_BYTES} bytes when inflated")]
+    TooLong,
     /// A record without a field that it must have.
     #[error("a record has no field {0}")]
     NoField(&'static str),
@@ -75,15 +82,15 @@ impl<'a> File<'a> {
 
     /// Calls `each` with every record and the bytes that it was read from, in the order of the file.
     pub fn for_each(&self, mut each: impl FnMut(Value, &[u8]) -> Result<()>) -> Result<()> {
-        let mut rest = self.blocks;
+        let (mut rest, mut left) = (self.blocks, INFLATED_MAX_BYTES);
         while !rest.is_empty() {
             let (count, size) = (long_at(&mut rest)?, long_at(&mut rest)?);
             let size = usize::try_from(size).map_err(|_| Unreadable::Broken)?;
             let (block, after) = rest.split_at_checked(size).ok_or(Unreadable::Broken)?;
             rest = after.strip_prefix(self.marker).ok_or(Unreadable::Broken)?;
-            let mut block = block.to_vec();
-            self.codec.decompress(&mut block)?;
-            let mut records = block.as_slice();
+            let block = inflate::inflate(self.codec, block, left)?;
+            left -= block.len();
+            let mut records = block.as_ref();
             for _ in 0..count {
                 let before = records;
                 let record = from_avro_datum(&self.layout, &mut records, None)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use futures::future::try_join_all;
+use futures::future::join_all;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
@@ -375,7 +375,8 @@ impl Commits {
         for file in parts.iter().flat_map(|part| &part.files) {
             writes.push(self.write_file(warehouse, file).boxed());
         }
-        try_join_all(writes).await?;
+        // A write that is broken off may still make its file, and after its deletion: all of them end first.
+        join_all(writes).await.into_iter().collect::<Result<()>>()?;
         crate::failpoint::reach_or_fail("lists-written").await?;
         for part in parts {
             if let Some(document) = &part.document {

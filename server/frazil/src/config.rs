@@ -153,12 +153,7 @@ impl CommitConfig {
             .map(|text| settings::rebase(text).ok_or_else(|| choices("rebase", text, "off, append or streaming")));
         let stale =
             settings::stale(&self.stale).ok_or_else(|| choices("stale", &self.stale, "accept, reject or ack"))?;
-        Ok(Defaults {
-            rebase: rebase.transpose()?,
-            rebase_anonymous: self.rebase_anonymous,
-            no_dedup: !self.dedup,
-            stale,
-        })
+        Ok(Defaults { rebase: rebase.transpose()?, rebase_anonymous: self.rebase_anonymous, dedup: self.dedup, stale })
     }
 }
 

@@ -1,3 +1,5 @@
+use apache_avro::{DeflateSettings, ZstandardSettings};
+
 use super::*;
 
 /// A container file with the schema's very text, which the crate's own writer would put in order.
@@ -98,4 +100,23 @@ fn a_codec_that_nobody_knows_is_told() {
     let mut other = whole.clone();
     other[at..at + 4].copy_from_slice(b"lzma");
     assert!(matches!(File::open(&other), Err(Unreadable::UnknownCodec)));
+}
+
+#[test]
+fn a_file_is_inflated_no_further_than_its_bound_however_many_blocks_it_has() {
+    const BLOCK_BYTES: usize = 16 << 20;
+    let blocks_max = INFLATED_MAX_BYTES / BLOCK_BYTES;
+    for codec in [Codec::Deflate(DeflateSettings::default()), Codec::Zstandard(ZstandardSettings::default())] {
+        let mut zeros = vec![0; BLOCK_BYTES];
+        codec.compress(&mut zeros).unwrap();
+        let bomb = |blocks: usize| {
+            let empty = container(SCHEMA, codec, &[]);
+            let file = File::open(&empty).unwrap();
+            let block = [long(0), long(zeros.len()), zeros.clone(), file.marker.to_vec()].concat();
+            [file.preamble, &block.repeat(blocks)].concat()
+        };
+        let read = |bytes: &[u8]| File::open(bytes).unwrap().for_each(|_, _| Ok(()));
+        read(&bomb(blocks_max)).unwrap();
+        assert!(matches!(read(&bomb(blocks_max + 1)), Err(Unreadable::TooLong)));
+    }
 }

@@ -7,8 +7,8 @@ use metrics::counter;
 use tokio::time::Instant;
 
 use crate::blocking;
-use crate::commits::intent::added;
-use crate::commits::lineage::{Class, Landed, LedgerRead};
+use crate::commits::intent::{Intent, added};
+use crate::commits::lineage::{Class, Landed, LedgerRead, WriterRow};
 use crate::commits::part::Part;
 use crate::commits::rebase::{Link, Need, Relinked, Rules, need};
 use crate::commits::request::CommitRequest;
@@ -46,7 +46,11 @@ pub(super) enum Fit {
     /// Its snapshot got other numbers, for another branch had taken them.
     Restamped,
     /// Its snapshot was put on another head.
-    Rebased(Class),
+    Rebased {
+        class: Class,
+        /// Manifests that its writer had merged were taken apart again.
+        unmerged: bool,
+    },
 }
 
 impl Fit {
@@ -54,7 +58,7 @@ impl Fit {
         match relinked {
             None => Fit::AsSent,
             Some(Relinked { class: None, .. }) => Fit::Restamped,
-            Some(Relinked { class: Some(class), .. }) => Fit::Rebased(*class),
+            Some(Relinked { class: Some(class), unmerged, .. }) => Fit::Rebased { class: *class, unmerged: *unmerged },
         }
     }
 }
@@ -73,6 +77,8 @@ pub(super) struct Asking<'a> {
 pub(super) struct Judge<'a> {
     pub commits: &'a Commits,
     pub warehouse: &'a Arc<Warehouse>,
+    /// The table before the first of them.
+    pub before: TableMetadata,
     pub part: Part,
     /// What the ledger said when the pointer was read.
     pub ledger: LedgerRead,
@@ -123,7 +129,26 @@ impl Judge<'_> {
     }
 
     pub(super) fn head(&self, ref_name: &str) -> Option<i64> {
-        self.part.metadata().refs().get(ref_name).map(|reference| reference.snapshot_id)
+        head(self.part.metadata(), ref_name)
+    }
+
+    /// Whether a duplicate of a snapshot is one only if the swap goes through: that snapshot is in the chain itself, the
+    /// chain has put it back on the branch, or a row of its writer is to be written.
+    pub(super) fn hangs_on_swap(&self, intent: &Intent, of: i64) -> bool {
+        let (Some(identity), Some(ref_name)) = (intent.identity(), &intent.ref_name) else {
+            return self.part.is_changed();
+        };
+        let is_its = |row: &WriterRow| row.ref_name == *ref_name && row.writer == identity.writer;
+        self.part.has_landed(of) || self.part.row(is_its).is_some() || !self.has_only_grown(ref_name)
+    }
+
+    /// Whether the branch is what it was, with nothing but snapshots of the chain on top.
+    fn has_only_grown(&self, ref_name: &str) -> bool {
+        let parent = |id: &i64| self.part.metadata().snapshot(*id).and_then(|snapshot| snapshot.parent_id());
+        let below = std::iter::successors(self.head(ref_name), parent)
+            .take(self.part.lineage().len() + 1)
+            .find(|id| !self.part.has_landed(*id));
+        below == head(&self.before, ref_name)
     }
 
     /// Puts the snapshot where it fits, if it does not fit where its writer put it. `None`: it stays as it came.
@@ -221,6 +246,10 @@ impl Judge<'_> {
         }
         self.commits.tables.check_location(self.warehouse, &location, own.map(|pointer| pointer.id)).await
     }
+}
+
+fn head(metadata: &TableMetadata, ref_name: &str) -> Option<i64> {
+    metadata.refs().get(ref_name).map(|reference| reference.snapshot_id)
 }
 
 /// What is applied.

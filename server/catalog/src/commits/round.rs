@@ -29,6 +29,9 @@ pub const GROUP_SIZE: &str = "frazil_commit_group_size";
 /// Requests that were put on another head than they were built on.
 pub const REBASES_TOTAL: &str = "frazil_commit_rebases_total";
 
+/// Rebases that took merged manifests apart again.
+pub const UNMERGES_TOTAL: &str = "frazil_commit_unmerges_total";
+
 /// Bound of the files that rebased members of one group hold in memory until the swap, in bytes; the others go next.
 const FILES_MAX_BYTES: usize = 64 << 20;
 
@@ -45,8 +48,8 @@ struct Joined {
     member: Member,
     outcome: Outcome,
     duplicate_of: Option<i64>,
-    /// The class of a snapshot that was put in another place than its writer put it.
-    rebased: Option<&'static str>,
+    /// How its own change was made to fit.
+    fit: Fit,
 }
 
 impl Commits {
@@ -173,8 +176,9 @@ impl Commits {
             false => self.lineage.ledger(warehouse.id, pointer.uuid, &asked).await?,
         };
         let document = self.tables.documents.table(warehouse, &pointer.metadata_location).await?;
-        let part = Part::new(warehouse.id, ident, pointer, document.metadata.clone());
-        Ok(Judge { commits: self, warehouse, part, ledger, walks: HashMap::new(), classes: Vec::new() })
+        let before = document.metadata.clone();
+        let part = Part::new(warehouse.id, ident, pointer, before.clone());
+        Ok(Judge { commits: self, warehouse, before, part, ledger, walks: HashMap::new(), classes: Vec::new() })
     }
 
     /// One question for all members: what the name means now, and which of their snapshots it has.
@@ -212,18 +216,12 @@ impl Commits {
         (member, verdict): (Member, Verdict),
     ) -> Option<Joined> {
         let (part, now) = (&judge.part, judge.part.before());
-        let joined = |member, outcome, duplicate_of| Some(Joined { member, outcome, duplicate_of, rebased: None });
+        let joined = |member, outcome, duplicate_of| Some(Joined { member, outcome, duplicate_of, fit: Fit::AsSent });
         match verdict {
-            Verdict::Applied(Fit::AsSent) => joined(member, Outcome::Committed, None),
-            Verdict::Applied(Fit::Restamped) => {
-                Some(Joined { member, outcome: Outcome::Committed, duplicate_of: None, rebased: Some("restamp") })
-            }
-            Verdict::Applied(Fit::Rebased(class)) => {
-                Some(Joined { member, outcome: Outcome::Rebased, duplicate_of: None, rebased: Some(class.as_str()) })
-            }
+            Verdict::Applied(fit) => Some(Joined { member, outcome: fit.outcome(), duplicate_of: None, fit }),
             // It shares the fate of the member that brings the snapshot.
             Verdict::Known { of } if part.has_landed(of) => joined(member, Outcome::Duplicate, Some(of)),
-            Verdict::Duplicate { of } if part.has_landed(of) || part.is_changed() => {
+            Verdict::Duplicate { of } if judge.hangs_on_swap(&member.change.intent, of) => {
                 joined(member, Outcome::Duplicate, Some(of))
             }
             Verdict::Unchanged if part.is_changed() => joined(member, Outcome::Unchanged, None),
@@ -339,9 +337,7 @@ impl Commits {
 
     fn watch(&self, warehouse: &Warehouse, one: &Joined, size: usize) {
         count(one.outcome, one.member.passage(size));
-        if let Some(class) = one.rebased {
-            counter!(REBASES_TOTAL, "class" => class).increment(1);
-        }
+        one.fit.count();
         let change = &one.member.change;
         if let Some(identity) = change.intent.identity().filter(|_| one.is_applied()) {
             self.watch.committed(warehouse, &change.ident, &identity.writer, one.member.ctx.now_ms());
@@ -359,7 +355,7 @@ impl Commits {
             return;
         }
         let (lineage, warehouse) = (self.lineage.clone(), warehouse.id);
-        tokio::spawn(async move {
+        self.running.spawn(async move {
             if let Err(error) = lineage.classify(warehouse, uuid, &classes).await {
                 tracing::debug!(error = &error as &dyn std::error::Error, "classes of snapshots were not remembered");
             }
@@ -417,6 +413,27 @@ impl Commits {
         if let Some(pointer) = &change.read.pointer {
             let table = (warehouse.id, pointer.uuid, &change.ident);
             self.journal.write([entry(ctx, table, &change.intent, passage, ending)]);
+        }
+    }
+}
+
+impl Fit {
+    fn outcome(self) -> Outcome {
+        match self {
+            Fit::AsSent | Fit::Restamped => Outcome::Committed,
+            Fit::Rebased { .. } => Outcome::Rebased,
+        }
+    }
+
+    fn count(self) {
+        let class = match self {
+            Fit::AsSent => return,
+            Fit::Restamped => "restamp",
+            Fit::Rebased { class, .. } => class.as_str(),
+        };
+        counter!(REBASES_TOTAL, "class" => class).increment(1);
+        if matches!(self, Fit::Rebased { unmerged: true, .. }) {
+            counter!(UNMERGES_TOTAL).increment(1);
         }
     }
 }

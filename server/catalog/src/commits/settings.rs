@@ -16,26 +16,32 @@ pub const STALE: &str = "frazil.writer.stale";
 
 /// `frazil.commit.rebase`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rebase {
+pub enum RebaseSetting {
     Off,
     Append,
     Streaming,
 }
 
 /// What the server says where neither table nor warehouse does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Defaults {
     /// `None`: pure appends of stock streaming writers are rebased, and nothing else.
-    pub rebase: Option<Rebase>,
+    pub rebase: Option<RebaseSetting>,
     pub rebase_anonymous: bool,
-    pub no_dedup: bool,
+    pub dedup: bool,
     pub stale: Stale,
+}
+
+impl Default for Defaults {
+    fn default() -> Self {
+        Self { rebase: None, rebase_anonymous: false, dedup: true, stale: Stale::default() }
+    }
 }
 
 /// The settings in force for one table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    pub rebase: Option<Rebase>,
+    pub rebase: Option<RebaseSetting>,
     pub rebase_anonymous: bool,
     pub dedup: bool,
     pub stale: Stale,
@@ -51,7 +57,7 @@ impl Settings {
         Self {
             rebase: said(&own, warehouse, REBASE, rebase).or(defaults.rebase),
             rebase_anonymous: said(&own, warehouse, REBASE_ANONYMOUS, flag).unwrap_or(defaults.rebase_anonymous),
-            dedup: said(&own, warehouse, DEDUP, switch).unwrap_or(!defaults.no_dedup),
+            dedup: said(&own, warehouse, DEDUP, switch).unwrap_or(defaults.dedup),
             stale: said(&own, warehouse, STALE, stale).unwrap_or(defaults.stale),
         }
     }
@@ -63,8 +69,8 @@ impl Settings {
         let is_stock = matches!(kind, Some(Flink | KafkaConnect | SparkStreaming));
         let may = is_stock || kind == Some(Named) || self.rebase_anonymous || is_replace;
         match self.rebase {
-            Some(Rebase::Append) if may => Rules::Append,
-            Some(Rebase::Streaming) if may => Rules::Streaming,
+            Some(RebaseSetting::Append) if may => Rules::Append,
+            Some(RebaseSetting::Streaming) if may => Rules::Streaming,
             None if is_stock || self.rebase_anonymous => Rules::Append,
             _ => Rules::Restamp,
         }
@@ -103,20 +109,20 @@ pub fn check<'a>(properties: impl IntoIterator<Item = (&'a String, &'a String)>)
 pub fn told(warehouse: &Warehouse, defaults: Defaults) -> BTreeMap<String, String> {
     let settings = Settings::read(|_| None, warehouse, defaults);
     let rebase = match settings.rebase {
-        Some(Rebase::Off) => "off",
-        Some(Rebase::Append) => "append",
-        Some(Rebase::Streaming) => "streaming",
+        Some(RebaseSetting::Off) => "off",
+        Some(RebaseSetting::Append) => "append",
+        Some(RebaseSetting::Streaming) => "streaming",
         None => "stock-appends",
     };
     let anonymous = settings.rebase_anonymous.to_string();
     BTreeMap::from([(REBASE.to_owned(), rebase.to_owned()), (REBASE_ANONYMOUS.to_owned(), anonymous)])
 }
 
-pub fn rebase(text: &str) -> Option<Rebase> {
+pub fn rebase(text: &str) -> Option<RebaseSetting> {
     match text.trim().to_ascii_lowercase().as_str() {
-        "off" => Some(Rebase::Off),
-        "append" => Some(Rebase::Append),
-        "streaming" => Some(Rebase::Streaming),
+        "off" => Some(RebaseSetting::Off),
+        "append" => Some(RebaseSetting::Append),
+        "streaming" => Some(RebaseSetting::Streaming),
         _ => None,
     }
 }
@@ -155,7 +161,7 @@ mod tests {
         Identity { writer, position: None, epoch: None }
     }
 
-    fn settings(rebase: Option<Rebase>, rebase_anonymous: bool) -> Settings {
+    fn settings(rebase: Option<RebaseSetting>, rebase_anonymous: bool) -> Settings {
         Settings { rebase, rebase_anonymous, dedup: true, stale: Stale::GoesOn }
     }
 
@@ -177,19 +183,19 @@ mod tests {
 
     #[test]
     fn the_anonymous_are_rebased_only_where_that_is_said() {
-        for rebase in [Rebase::Append, Rebase::Streaming] {
+        for rebase in [RebaseSetting::Append, RebaseSetting::Streaming] {
             assert_eq!(settings(Some(rebase), false).rules(None, false), Rules::Restamp);
             assert_eq!(settings(Some(rebase), false).rules(Some(&identity(WriterKind::Arroyo)), false), Rules::Restamp);
             assert_ne!(settings(Some(rebase), true).rules(None, false), Rules::Restamp);
             assert_ne!(settings(Some(rebase), false).rules(Some(&identity(WriterKind::Named)), false), Rules::Restamp);
         }
-        assert_eq!(settings(Some(Rebase::Streaming), false).rules(None, true), Rules::Streaming);
+        assert_eq!(settings(Some(RebaseSetting::Streaming), false).rules(None, true), Rules::Streaming);
     }
 
     #[test]
     fn off_is_off_for_everybody() {
         for kind in [WriterKind::Flink, WriterKind::Named] {
-            assert_eq!(settings(Some(Rebase::Off), true).rules(Some(&identity(kind)), false), Rules::Restamp);
+            assert_eq!(settings(Some(RebaseSetting::Off), true).rules(Some(&identity(kind)), false), Rules::Restamp);
         }
     }
 
@@ -198,15 +204,15 @@ mod tests {
         let place =
             Place { root: Location::parse("s3://b/w").unwrap(), allowed: Vec::new(), storage: Storage::default() };
         let mut warehouse = Warehouse::new(WarehouseId(uuid::Uuid::nil()), WarehouseName::parse("w").unwrap(), place);
-        let server = Defaults { rebase: Some(Rebase::Streaming), ..Defaults::default() };
+        let server = Defaults { rebase: Some(RebaseSetting::Streaming), ..Defaults::default() };
         let read = |own: Option<&'static str>, warehouse: &Warehouse| {
             Settings::read(|key| own.filter(|_| key == REBASE), warehouse, server).rebase
         };
-        assert_eq!(read(None, &warehouse), Some(Rebase::Streaming));
+        assert_eq!(read(None, &warehouse), Some(RebaseSetting::Streaming));
         warehouse.defaults.insert(REBASE.to_owned(), "append".to_owned());
-        assert_eq!(read(None, &warehouse), Some(Rebase::Append));
-        assert_eq!(read(Some("OFF"), &warehouse), Some(Rebase::Off));
-        assert_eq!(read(Some("no such thing"), &warehouse), Some(Rebase::Append));
+        assert_eq!(read(None, &warehouse), Some(RebaseSetting::Append));
+        assert_eq!(read(Some("OFF"), &warehouse), Some(RebaseSetting::Off));
+        assert_eq!(read(Some("no such thing"), &warehouse), Some(RebaseSetting::Append));
     }
 
     #[test]

@@ -108,7 +108,8 @@ impl Swapper {
         }
     }
 
-    /// Nobody waits any longer, but until the attempt is settled it could still land.
+    /// Nobody waits any longer, but until the attempt is settled it could still land. The end of the process does not wait
+    /// for that either: a database that is gone could keep it for ever, and the files stay.
     fn go_on_asking(&self, ctx: &RequestContext, attempt: AttemptId, written: Written) {
         let (this, clock) = (self.clone(), ctx.clock.clone());
         tokio::spawn(async move {
