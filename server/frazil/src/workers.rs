@@ -64,7 +64,7 @@ impl Workers {
         while self.pause(FORGET_EVERY).await {
             let now_ms = self.clock.now_ms();
             let receipts = self.catalog.mutations.forget_expired(now_ms).await;
-            let commits = self.catalog.commits.forget(now_ms).await;
+            let commits = self.catalog.commits.forget(now_ms, &self.end).await;
             for error in [receipts, commits].into_iter().filter_map(Result::err) {
                 tracing::warn!(error = &error as &dyn std::error::Error, "what is old could not be forgotten");
             }

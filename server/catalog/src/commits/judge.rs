@@ -8,13 +8,14 @@ use tokio::time::Instant;
 
 use crate::blocking;
 use crate::commits::intent::{Intent, added};
+use crate::commits::known::in_doubt;
 use crate::commits::lineage::{Class, Landed, LedgerRead, WriterRow};
 use crate::commits::part::Part;
 use crate::commits::rebase::{Link, Need, Relinked, Rules, need};
 use crate::commits::request::CommitRequest;
 use crate::commits::settings::{self, Settings};
 use crate::commits::watch::check_totals;
-use crate::commits::{Change, Commits, in_doubt, sanity};
+use crate::commits::{Change, Commits, sanity};
 use crate::context::RequestContext;
 use crate::error::Result;
 use crate::location::Location;

@@ -91,6 +91,12 @@ pub(super) struct Waiter {
     pub answer: oneshot::Receiver<Result<Ran>>,
 }
 
+/// A request that found no place.
+pub(super) struct TurnedAway {
+    pub change: Change,
+    pub error: Error,
+}
+
 /// The queues of all tables.
 #[derive(Clone)]
 pub struct Queues {
@@ -165,14 +171,19 @@ struct State {
 
 impl Queue {
     /// Takes a place at the end; refuses it, before anything is touched, where too many wait already.
-    pub fn enter(&self, ctx: &RequestContext, ticket: Ticket, change: Change, max: usize) -> Result<Waiter> {
+    pub fn enter(
+        &self,
+        ctx: &RequestContext,
+        ticket: Ticket,
+        change: Change,
+        max: usize,
+    ) -> Result<Waiter, Box<TurnedAway>> {
         let (answer, waiter) = oneshot::channel();
         let mut state = self.state();
         if state.waiting.len() >= max {
-            return Err(Error::new(
-                Kind::Overloaded,
-                format!("{max} commits wait for this table already: send the same request again after a while"),
-            ));
+            let message =
+                format!("{max} commits wait for this table already: send the same request again after a while");
+            return Err(Box::new(TurnedAway { change, error: Error::new(Kind::Overloaded, message) }));
         }
         let place = state.next_place;
         state.next_place += 1;

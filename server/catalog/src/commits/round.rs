@@ -9,13 +9,15 @@ use tracing::Instrument;
 
 use crate::commits::journal::{Ending, Passage, count, entry, failed};
 use crate::commits::judge::{Asking, Fit, Judge, Verdict};
+use crate::commits::known::{Landing, in_doubt, landing};
 use crate::commits::lineage::{Asked, LedgerRead};
 use crate::commits::log::{LogEntry, Outcome};
 use crate::commits::part::Part;
 use crate::commits::queue::{Member, Queue};
 use crate::commits::store::{PointerRead, SwapOutcome};
 use crate::commits::swap::refusal;
-use crate::commits::{Change, Commits, Landing, in_doubt, landing};
+use crate::commits::write::Attempted;
+use crate::commits::{Change, Commits};
 use crate::context::RequestContext;
 use crate::error::{Error, Kind, Result};
 use crate::idempotency::{Answer, Ran, Receipt};
@@ -198,7 +200,7 @@ impl Commits {
     async fn not_landed(&self, warehouse: &Arc<Warehouse>, group: Vec<Member>) -> Vec<Member> {
         let mut rest = Vec::with_capacity(group.len());
         for mut member in group {
-            match self.evidence(warehouse, &mut member.change).await.map(|evidence| landing(&[evidence])) {
+            match self.seen(warehouse, &mut member.change).await.map(|seen| landing(&[seen])) {
                 Ok(Landing::New) => rest.push(member),
                 Ok(Landing::Before | Landing::InDoubt) => self.refuse(warehouse, member, 1, in_doubt()),
                 Err(error) => self.refuse(warehouse, member, 1, error),
@@ -264,7 +266,7 @@ impl Commits {
         let log = joined.iter().map(|one| self.logged(warehouse, one, uuid, (size, attempt))).collect();
         let receipts = joined.iter().filter(|one| one.is_applied());
         let receipts: Vec<Receipt> = receipts.filter_map(|one| one.member.ticket.receipt(answer.clone())).collect();
-        match self.write_and_swap(&ctx, warehouse, vec![written], (attempt, receipts, log)).await {
+        match self.write_and_swap(&ctx, warehouse, vec![written], Attempted { attempt, receipts, log }).await {
             Ok(SwapOutcome::Applied) => {
                 queue.changed(rebased);
                 joined.iter().for_each(|one| self.watch(warehouse, one, size));

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use crate::blocking;
 use crate::commits::journal::{Ending, Passage, count, entry, failed};
 use crate::commits::judge::{Asking, Fit, Verdict};
+use crate::commits::known::current;
 use crate::commits::log::{LogEntry, Outcome};
 use crate::commits::part::{Part, Ready};
 use crate::commits::round::TOO_SLOW;
 use crate::commits::store::SwapOutcome;
 use crate::commits::swap::refusal;
-use crate::commits::{Change, Commits, current};
+use crate::commits::write::Attempted;
+use crate::commits::{Change, Commits};
 use crate::context::RequestContext;
 use crate::error::{Error, Result};
 use crate::idempotency::{Answer, Ran, Ticket};
@@ -99,7 +101,7 @@ impl Commits {
             let answer = answer(&parts);
             let receipts = ticket.receipt(answer.clone()).into_iter().collect();
             let outcomes: Vec<Outcome> = log.iter().map(|entry| entry.outcome).collect();
-            let swapped = self.write_and_swap(ctx, warehouse, parts, (attempt, receipts, log)).await;
+            let swapped = self.write_and_swap(ctx, warehouse, parts, Attempted { attempt, receipts, log }).await;
             // Whatever came of it: what others have read before may be old.
             doors.changed();
             match swapped? {
