@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 
-use crate::commits::lineage::{LineageStore, Walk, WriterRow};
+use crate::commits::ancestry::{History, Met, Sought};
+use crate::commits::lineage::{Landed, LineageStore, Walk, WriterRow};
 use crate::commits::log::{LogEntry, LogStore, Wanted};
 use crate::commits::store::{News, PointerChange, Target};
 use crate::context::RequestContext;
-use crate::documents::Documents;
+use crate::documents::{Documents, TableDocument};
 use crate::error::Result;
 use crate::idempotency::Answer;
 use crate::ident::TableIdent;
@@ -17,13 +18,11 @@ use crate::store::Store;
 use crate::tabulars::{Plan, Pointer, TabularKind, Tabulars};
 use crate::warehouses::Warehouse;
 
-mod ancestry;
 mod attempt;
 mod landing;
 mod pages;
 mod writers;
 
-use ancestry::{Ancestry, Met};
 use pages::Pages;
 
 pub use attempt::{Attempt, Status};
@@ -162,10 +161,12 @@ impl Coordination {
         if let Some((landed, ref_name)) = landed.as_ref().and_then(|landed| Some((landed, landed.ref_name.as_deref()?)))
         {
             // What became of it is known; whether it still counts is told where the metadata can be read.
-            let ancestry = self.ancestry(warehouse, &table, ref_name).await.ok();
-            attempt.on_ref = match ancestry {
-                Some(ancestry) => ancestry.meets(std::slice::from_ref(landed)).await?.is_certain(),
-                None => None,
+            attempt.on_ref = match self.document(warehouse, &table).await {
+                Ok(document) => {
+                    let met = self.meets(warehouse, &document, ref_name, std::slice::from_ref(landed)).await?;
+                    met.first().and_then(|met| met.is_certain())
+                }
+                Err(_) => None,
             };
         }
         Ok(attempt)
@@ -178,15 +179,28 @@ impl Coordination {
             return Ok(Landing::Missing);
         }
         there.sort_by_key(|landed| std::cmp::Reverse((landed.sequence_number, landed.at_ms)));
-        let ancestry = self.ancestry(warehouse, table, &question.ref_name).await?;
-        Ok(landing::judge(ancestry.meets(&there).await?, there))
+        let document = self.document(warehouse, table).await?;
+        let met = self.meets(warehouse, &document, &question.ref_name, &there).await?;
+        Ok(landing::judge(there.into_iter().zip(met).collect()))
     }
 
-    /// The history of a ref of the table as it is now.
-    async fn ancestry(&self, warehouse: &Warehouse, table: &Pointer, ref_name: &str) -> Result<Ancestry<'_>> {
-        let document = self.documents.table(warehouse, &table.metadata_location).await?;
-        let head = document.metadata.refs().get(ref_name).map(|head| head.snapshot_id);
-        Ok(Ancestry { lineage: &*self.lineage, warehouse: warehouse.id, table: table.uuid, document, head })
+    /// What is met of the snapshots on the way back from the head of the ref, in their order.
+    async fn meets(
+        &self,
+        warehouse: &Warehouse,
+        document: &TableDocument,
+        ref_name: &str,
+        wanted: &[Landed],
+    ) -> Result<Vec<Met>> {
+        let metadata = &document.metadata;
+        let head = metadata.refs().get(ref_name).map(|head| head.snapshot_id);
+        let wanted: Vec<_> = wanted.iter().map(Sought::from).collect();
+        History { lineage: &*self.lineage, warehouse: warehouse.id, metadata }.meets(head, &wanted).await
+    }
+
+    /// The table as it is now.
+    async fn document(&self, warehouse: &Warehouse, table: &Pointer) -> Result<Arc<TableDocument>> {
+        Ok(self.documents.table(warehouse, &table.metadata_location).await?)
     }
 
     async fn table(&self, warehouse: &Warehouse, ident: &TableIdent) -> Result<Pointer> {
@@ -230,8 +244,8 @@ impl Met {
     /// Whether it is an ancestor, where the lineage has no gap.
     fn is_certain(self) -> Option<bool> {
         match self {
-            Met::Snapshot(_) => Some(true),
-            Met::Nothing => Some(false),
+            Met::Ancestor => Some(true),
+            Met::Missing => Some(false),
             Met::Gap => None,
         }
     }

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use metrics::counter;
 
+use crate::commits::ancestry::{Met, Sought};
 use crate::commits::identity::WriterKind;
 use crate::commits::judge::{Asking, Judge, Verdict};
 use crate::commits::ledger::{self, Decision, Evidence};
@@ -43,10 +44,11 @@ impl Judge<'_> {
             stale: settings.stale,
         };
         if ledger::asks_for_ancestry(&evidence) {
-            let head = self.head(ref_name);
-            evidence.is_void = self.is_gone(head, row.snapshot_id, row.sequence_number).await?;
-            evidence.builds_on_row = intent.asserted.is_some()
-                && self.is_ancestor(intent.asserted, row.snapshot_id, row.sequence_number).await?;
+            let (history, head) = (self.history(), self.head(ref_name));
+            if let Some(sought) = of_row(row) {
+                evidence.is_void = history.meets_one(head, sought).await? == Met::Missing;
+                evidence.builds_on_row = history.meets_one(intent.asserted, sought).await? == Met::Ancestor;
+            }
         }
         match ledger::decide(&evidence) {
             Decision::GoesOn => Ok(None),
@@ -86,13 +88,12 @@ impl Judge<'_> {
         let mut candidates: Vec<Landed> = in_chain.chain(before.map(|(_, landed)| landed)).cloned().collect();
         candidates.sort_by_key(|landed| Reverse((landed.sequence_number, landed.at_ms)));
         candidates.truncate(CANDIDATES_MAX);
-        for candidate in candidates {
-            let head = self.head(ref_name);
+        candidates.retain(|candidate| !self.is_forgotten(mark, candidate, at_ms));
+        let sought: Vec<_> = candidates.iter().map(Sought::from).collect();
+        let met = self.history().meets(self.head(ref_name), &sought).await?;
+        for (candidate, met) in candidates.iter().zip(met) {
             // Behind a gap nobody can tell, and a row that is doubled is worse than one that is asked for again.
-            if !self.is_forgotten(mark, &candidate, at_ms)
-                && !self.is_gone(head, Some(candidate.snapshot_id), candidate.sequence_number).await?
-                && self.has_same_content(mark, snapshot, &candidate).await
-            {
+            if met != Met::Missing && self.has_same_content(mark, snapshot, candidate).await {
                 return Ok(Some(candidate.snapshot_id));
             }
         }
@@ -122,4 +123,9 @@ impl Judge<'_> {
         }
         before.writer.as_ref().is_some_and(|other| other.counts == mark.counts)
     }
+}
+
+/// The snapshot that the row was left with.
+fn of_row(row: &WriterRow) -> Option<Sought> {
+    row.snapshot_id.map(|snapshot_id| Sought { snapshot_id, sequence_number: row.sequence_number })
 }
