@@ -25,12 +25,16 @@ mod writers;
 
 use pages::Pages;
 
+pub use crate::commits::lineage::Which;
 pub use attempt::{Attempt, Status};
 pub use landing::{Landing, Progress};
-pub use writers::{Change, Register, Which};
+pub use writers::{Change, Moment, Register};
 
 /// How many entries of one request are told, the newest ones.
 const ENTRIES_MAX: u32 = 100;
+
+/// How many rows of one writer are told, by ref and part; the listing has all of them.
+const ROWS_MAX: u32 = 1_000;
 
 /// Reads the ledger, the lineage and the commit log of a table, and changes rows of its ledger.
 #[derive(Clone)]
@@ -113,7 +117,9 @@ impl Coordination {
         position: Option<&str>,
     ) -> Result<Progress> {
         let table = self.table(warehouse, ident).await?;
-        let rows = self.lineage.writer(warehouse.id, table.uuid, which.id()).await?;
+        // On another ref the writer is known under the same name.
+        let anywhere = Which { ref_name: None, ..which.clone() };
+        let rows = self.lineage.writer(warehouse.id, table.uuid, &anywhere, ROWS_MAX).await?;
         let landing = match position {
             None => None,
             Some(position) => {
@@ -226,8 +232,16 @@ impl Asked {
     async fn plan(&self, now_ms: i64, warehouse: &Warehouse) -> Result<Plan> {
         let Self { coordination, ident, which, change } = self;
         let from = coordination.table(warehouse, ident).await?;
-        let rows = coordination.lineage.writer(warehouse.id, from.uuid, which.id()).await?;
-        let (before, after) = change.of(which, rows, now_ms)?;
+        let rows = coordination.lineage.writer(warehouse.id, from.uuid, which, ROWS_MAX).await?;
+        let sequence_number = match change {
+            Change::Reset { .. } => {
+                Some(coordination.document(warehouse, &from).await?.metadata.last_sequence_number())
+            }
+            Change::Register { .. } | Change::Retire => None,
+        };
+        // Tables of format 1 count none.
+        let at = Moment { now_ms, sequence_number: sequence_number.filter(|number| *number > 0) };
+        let (before, after) = change.of(which, rows, at)?;
         let answer = match change {
             Change::Retire => Answer::Empty,
             Change::Register { .. } | Change::Reset { .. } => Answer::of(&after),
