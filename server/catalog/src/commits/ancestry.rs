@@ -248,8 +248,8 @@ mod tests {
     /// Snapshots 1 to 5 one after another, of which 1 and 2 have expired.
     fn table() -> TableMetadata {
         let snapshot = |id: i64| {
-            serde_json::json!({"snapshot-id": id, "parent-snapshot-id": id - 1, "sequence-number": id, "timestamp-ms": id,
-                "schema-id": 0, "manifest-list": "s3://b/t/l.avro", "summary": {"operation": "append"}})
+            serde_json::json!({"snapshot-id": id, "parent-snapshot-id": id - 1, "sequence-number": id,
+                "timestamp-ms": id, "schema-id": 0, "manifest-list": "s3://b/t/l.avro", "summary": {"operation": "append"}})
         };
         let document = serde_json::json!({
             "format-version": 2, "table-uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1", "location": "s3://b/t",

@@ -126,8 +126,8 @@ fn of_row(row: &WriterRow) -> Option<Sought> {
     row.snapshot_id.map(|snapshot_id| Sought { snapshot_id, sequence_number: row.sequence_number })
 }
 
-/// Whether a reset says that the snapshot no longer speaks for its writer. At the position that the row has now it does:
-/// either it was reset to that, or it got there since.
+/// Whether a reset says that the snapshot no longer speaks for its writer. At the position that the row has now it
+/// does: either it was reset to that, or it got there since.
 fn is_undone(row: &WriterRow, mark: &Mark, candidate: &Landed) -> bool {
     row.position != mark.identity.position
         && row.since_sequence_number.is_some_and(|since| candidate.sequence_number <= since)

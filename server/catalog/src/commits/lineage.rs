@@ -125,8 +125,8 @@ impl WriterRow {
     }
 }
 
-/// Takes a snapshot that has come to a ref into the rows of the ledger; older ones come first. Returns whether it is the
-/// first of its writer there.
+/// Takes a snapshot that has come to a ref into the rows of the ledger; older ones come first. Returns whether it is
+/// the first of its writer there.
 pub fn go_on(rows: &mut Vec<WriterRow>, ref_name: &str, landed: &Landed, at_ms: i64) -> bool {
     let Some(Mark { identity, .. }) = &landed.writer else { return false };
     let index = rows.iter().position(|row| row.is_of(ref_name, &identity.writer)).unwrap_or_else(|| {

@@ -63,8 +63,8 @@ mod tests {
                 summary["frazil.position"] = position.to_string().into();
             }
             let parent = (id > 1).then_some(id - 1);
-            serde_json::json!({"snapshot-id": id, "parent-snapshot-id": parent, "sequence-number": id, "timestamp-ms": id,
-                "schema-id": 0, "manifest-list": "s3://b/t/l.avro", "summary": summary})
+            serde_json::json!({"snapshot-id": id, "parent-snapshot-id": parent, "sequence-number": id,
+                "timestamp-ms": id, "schema-id": 0, "manifest-list": "s3://b/t/l.avro", "summary": summary})
         };
         let document = serde_json::json!({
             "format-version": 2, "table-uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1", "location": "s3://b/t",
