@@ -40,6 +40,8 @@ CREATE TABLE writer (
     sequence_number   bigint NOT NULL,
     -- The writer's first on this ref.
     first_snapshot_id bigint,
+    -- The table's last one at the last reset: what landed up to there no longer speaks for the writer.
+    since_sequence_number bigint,
     -- The highest one registered or committed.
     epoch             bigint,
     retired           boolean NOT NULL,

@@ -40,6 +40,8 @@ CREATE TABLE writer (
     sequence_number   integer NOT NULL,
     -- The writer's first on this ref.
     first_snapshot_id integer,
+    -- The table's last one at the last reset: what landed up to there no longer speaks for the writer.
+    since_sequence_number integer,
     -- The highest one registered or committed.
     epoch             integer,
     retired           integer NOT NULL,

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 
-use crate::commits::lineage::{LineageStore, Walk, WriterRow};
+use crate::commits::ancestry::{History, Met, Sought};
+use crate::commits::lineage::{Landed, LineageStore, Walk, WriterRow};
 use crate::commits::log::{LogEntry, LogStore, Wanted};
 use crate::commits::store::{News, PointerChange, Target};
 use crate::context::RequestContext;
-use crate::documents::Documents;
+use crate::documents::{Documents, TableDocument};
 use crate::error::Result;
 use crate::idempotency::Answer;
 use crate::ident::TableIdent;
@@ -17,21 +18,23 @@ use crate::store::Store;
 use crate::tabulars::{Plan, Pointer, TabularKind, Tabulars};
 use crate::warehouses::Warehouse;
 
-mod ancestry;
 mod attempt;
 mod landing;
 mod pages;
 mod writers;
 
-use ancestry::{Ancestry, Met};
 use pages::Pages;
 
+pub use crate::commits::lineage::Which;
 pub use attempt::{Attempt, Status};
 pub use landing::{Landing, Progress};
-pub use writers::{Change, Register, Which};
+pub use writers::{Change, Moment, Register};
 
 /// How many entries of one request are told, the newest ones.
 const ENTRIES_MAX: u32 = 100;
+
+/// How many rows of one writer are told, by ref and part; the listing has all of them.
+const ROWS_MAX: u32 = 1_000;
 
 /// Reads the ledger, the lineage and the commit log of a table, and changes rows of its ledger.
 #[derive(Clone)]
@@ -114,7 +117,9 @@ impl Coordination {
         position: Option<&str>,
     ) -> Result<Progress> {
         let table = self.table(warehouse, ident).await?;
-        let rows = self.lineage.writer(warehouse.id, table.uuid, which.id()).await?;
+        // On another ref the writer is known under the same name.
+        let anywhere = Which { ref_name: None, ..which.clone() };
+        let rows = self.lineage.writer(warehouse.id, table.uuid, &anywhere, ROWS_MAX).await?;
         let landing = match position {
             None => None,
             Some(position) => {
@@ -162,10 +167,12 @@ impl Coordination {
         if let Some((landed, ref_name)) = landed.as_ref().and_then(|landed| Some((landed, landed.ref_name.as_deref()?)))
         {
             // What became of it is known; whether it still counts is told where the metadata can be read.
-            let ancestry = self.ancestry(warehouse, &table, ref_name).await.ok();
-            attempt.on_ref = match ancestry {
-                Some(ancestry) => ancestry.meets(std::slice::from_ref(landed)).await?.is_certain(),
-                None => None,
+            attempt.on_ref = match self.document(warehouse, &table).await {
+                Ok(document) => {
+                    let met = self.meets(warehouse, &document, ref_name, std::slice::from_ref(landed)).await?;
+                    met.first().and_then(|met| met.is_certain())
+                }
+                Err(_) => None,
             };
         }
         Ok(attempt)
@@ -178,15 +185,28 @@ impl Coordination {
             return Ok(Landing::Missing);
         }
         there.sort_by_key(|landed| std::cmp::Reverse((landed.sequence_number, landed.at_ms)));
-        let ancestry = self.ancestry(warehouse, table, &question.ref_name).await?;
-        Ok(landing::judge(ancestry.meets(&there).await?, there))
+        let document = self.document(warehouse, table).await?;
+        let met = self.meets(warehouse, &document, &question.ref_name, &there).await?;
+        Ok(landing::judge(there.into_iter().zip(met).collect()))
     }
 
-    /// The history of a ref of the table as it is now.
-    async fn ancestry(&self, warehouse: &Warehouse, table: &Pointer, ref_name: &str) -> Result<Ancestry<'_>> {
-        let document = self.documents.table(warehouse, &table.metadata_location).await?;
-        let head = document.metadata.refs().get(ref_name).map(|head| head.snapshot_id);
-        Ok(Ancestry { lineage: &*self.lineage, warehouse: warehouse.id, table: table.uuid, document, head })
+    /// What is met of the snapshots on the way back from the head of the ref, in their order.
+    async fn meets(
+        &self,
+        warehouse: &Warehouse,
+        document: &TableDocument,
+        ref_name: &str,
+        wanted: &[Landed],
+    ) -> Result<Vec<Met>> {
+        let metadata = &document.metadata;
+        let head = metadata.refs().get(ref_name).map(|head| head.snapshot_id);
+        let wanted: Vec<_> = wanted.iter().map(Sought::from).collect();
+        History { lineage: &*self.lineage, warehouse: warehouse.id, metadata }.meets(head, &wanted).await
+    }
+
+    /// The table as it is now.
+    async fn document(&self, warehouse: &Warehouse, table: &Pointer) -> Result<Arc<TableDocument>> {
+        Ok(self.documents.table(warehouse, &table.metadata_location).await?)
     }
 
     async fn table(&self, warehouse: &Warehouse, ident: &TableIdent) -> Result<Pointer> {
@@ -212,8 +232,16 @@ impl Asked {
     async fn plan(&self, now_ms: i64, warehouse: &Warehouse) -> Result<Plan> {
         let Self { coordination, ident, which, change } = self;
         let from = coordination.table(warehouse, ident).await?;
-        let rows = coordination.lineage.writer(warehouse.id, from.uuid, which.id()).await?;
-        let (before, after) = change.of(which, rows, now_ms)?;
+        let rows = coordination.lineage.writer(warehouse.id, from.uuid, which, ROWS_MAX).await?;
+        let sequence_number = match change {
+            Change::Reset { .. } => {
+                Some(coordination.document(warehouse, &from).await?.metadata.last_sequence_number())
+            }
+            Change::Register { .. } | Change::Retire => None,
+        };
+        // Tables of format 1 count none.
+        let at = Moment { now_ms, sequence_number: sequence_number.filter(|number| *number > 0) };
+        let (before, after) = change.of(which, rows, at)?;
         let answer = match change {
             Change::Retire => Answer::Empty,
             Change::Register { .. } | Change::Reset { .. } => Answer::of(&after),
@@ -230,8 +258,8 @@ impl Met {
     /// Whether it is an ancestor, where the lineage has no gap.
     fn is_certain(self) -> Option<bool> {
         match self {
-            Met::Snapshot(_) => Some(true),
-            Met::Nothing => Some(false),
+            Met::Ancestor => Some(true),
+            Met::Missing => Some(false),
             Met::Gap => None,
         }
     }

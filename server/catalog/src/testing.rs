@@ -164,6 +164,9 @@ macro_rules! store_conformance {
                 any_text_names_a_writer_its_ref_its_part_or_its_partitions
                 a_snapshot_is_found_by_writer_position_and_ref
                 a_snapshot_comes_back_as_it_landed
+                of_many_snapshots_at_one_position_the_newest_are_found
+                rows_of_a_writer_are_found_by_all_that_names_it
+                what_adopts_keeps_what_is_known_of_its_own_uuid
                 a_carried_snapshot_is_found_on_its_other_ref_too
                 a_uuid_that_comes_keeps_what_is_known_of_it
                 a_swap_that_is_not_applied_leaves_the_ledger_as_it_was

@@ -1,13 +1,15 @@
 //! Landed snapshots in table `lineage`, and the ledger in table `writer`.
 
 use async_trait::async_trait;
-use catalog::commits::identity::{Position, Writer};
-use catalog::commits::lineage::{Asked, Class, Landed, LedgerRead, LineageStore, Walk, WriterCursor, WriterRow};
+use catalog::commits::identity::WriterKind;
+use catalog::commits::lineage::{
+    Asked, Class, Landed, LedgerRead, LineageStore, SAME_MAX, Walk, Which, WriterCursor, WriterRow,
+};
 use catalog::ident::WarehouseId;
 use catalog::store::{StoreError, kept};
 use uuid::Uuid;
 
-use crate::columns::{from_json, json};
+use crate::columns::from_json;
 use crate::error::{aborted, committing};
 use crate::{PostgresStore, give_back};
 
@@ -20,15 +22,17 @@ impl LineageStore for PostgresStore {
                        AS wanted (place text, ref_name text, ref_key text, writer_kind text, writer_id text,
                                   writer_part text, position text, position_hash bigint)
                ), same AS (
-                   SELECT wanted.ref_name AS asked_ref, l.*
-                     FROM wanted JOIN lineage l
-                       ON l.warehouse_id = $1 AND l.table_uuid = $2 AND l.position_hash = wanted.position_hash
-                    WHERE l.position = wanted.position AND l.writer_kind = wanted.writer_kind
-                      AND l.writer_id = wanted.writer_id AND l.writer_part = wanted.writer_part
-                      AND (l.ref_name = wanted.ref_name
-                           OR EXISTS (SELECT FROM carried c
-                                       WHERE c.warehouse_id = $1 AND c.table_uuid = $2
-                                         AND c.snapshot_id = l.snapshot_id AND c.ref_key = wanted.ref_key))
+                   SELECT wanted.ref_name AS asked_ref, its.*
+                     FROM wanted, LATERAL (
+                          SELECT * FROM lineage l
+                           WHERE l.warehouse_id = $1 AND l.table_uuid = $2 AND l.position_hash = wanted.position_hash
+                             AND l.position = wanted.position AND l.writer_kind = wanted.writer_kind
+                             AND l.writer_id = wanted.writer_id AND l.writer_part = wanted.writer_part
+                             AND (l.ref_name = wanted.ref_name
+                                  OR EXISTS (SELECT FROM carried c
+                                              WHERE c.warehouse_id = $1 AND c.table_uuid = $2
+                                                AND c.snapshot_id = l.snapshot_id AND c.ref_key = wanted.ref_key))
+                           ORDER BY l.sequence_number DESC, l.at_ms DESC LIMIT $4) its
                )
                SELECT coalesce((SELECT json_agg(w) FROM writer w
                                  WHERE w.warehouse_id = $1 AND w.table_uuid = $2
@@ -36,7 +40,8 @@ impl LineageStore for PostgresStore {
                       coalesce((SELECT json_agg(same) FROM same), '[]')::text AS "same!""#,
             warehouse.0,
             table,
-            kept::array::<_, kept::Wanted>(asked)
+            kept::array::<_, kept::Wanted>(asked),
+            i64::from(SAME_MAX)
         )
         .fetch_one(&self.pool)
         .await
@@ -114,7 +119,7 @@ impl LineageStore for PostgresStore {
         let rows = sqlx::query_as!(
             kept::Writer,
             "SELECT place, ref_name, writer_kind, writer_id, writer_part, position, snapshot_id, sequence_number,
-                    first_snapshot_id, epoch, retired, at_ms
+                    first_snapshot_id, since_sequence_number, epoch, retired, at_ms
                FROM writer
               WHERE warehouse_id = $1 AND table_uuid = $2 AND place > $3
               ORDER BY place LIMIT $4",
@@ -129,53 +134,34 @@ impl LineageStore for PostgresStore {
         rows.into_iter().map(WriterRow::try_from).collect()
     }
 
-    async fn writer(&self, warehouse: WarehouseId, table: Uuid, id: &str) -> Result<Vec<WriterRow>, StoreError> {
-        let rows = sqlx::query_as!(
-            kept::Writer,
-            "SELECT place, ref_name, writer_kind, writer_id, writer_part, position, snapshot_id, sequence_number,
-                    first_snapshot_id, epoch, retired, at_ms
-               FROM writer
-              WHERE warehouse_id = $1 AND table_uuid = $2 AND writer_id = $3
-              ORDER BY place",
-            warehouse.0,
-            table,
-            kept::escaped(id)
-        )
-        .fetch_all(&self.pool)
-        .await
-        .map_err(aborted)?;
-        rows.into_iter().map(WriterRow::try_from).collect()
-    }
-
-    async fn at_position(
+    async fn writer(
         &self,
         warehouse: WarehouseId,
         table: Uuid,
-        writer: &Writer,
-        position: &Position,
+        which: &Which,
         limit: u32,
-    ) -> Result<Vec<Landed>, StoreError> {
+    ) -> Result<Vec<WriterRow>, StoreError> {
         let rows = sqlx::query_as!(
-            kept::Snapshot,
-            "SELECT snapshot_id, parent_id, sequence_number, ref_name, class, writer_kind, writer_id, writer_part,
-                    position, counts, epoch, is_first, rebased, position_hash, at_ms
-               FROM lineage
-              WHERE warehouse_id = $1 AND table_uuid = $2 AND position_hash = $3
-                AND writer_kind = $4 AND writer_id = $5 AND writer_part = $6 AND position = $7
-              ORDER BY sequence_number DESC, at_ms DESC LIMIT $8",
+            kept::Writer,
+            "SELECT place, ref_name, writer_kind, writer_id, writer_part, position, snapshot_id, sequence_number,
+                    first_snapshot_id, since_sequence_number, epoch, retired, at_ms
+               FROM writer
+              WHERE warehouse_id = $1 AND table_uuid = $2 AND writer_id = $3
+                AND ($4::text IS NULL OR ref_name = $4) AND ($5::text IS NULL OR writer_kind = $5)
+                AND ($6::text IS NULL OR writer_part = $6)
+              ORDER BY place LIMIT $7",
             warehouse.0,
             table,
-            kept::position_hash(writer, position),
-            writer.kind.as_str(),
-            kept::escaped(&writer.id),
-            kept::escaped(&writer.part),
-            json(position),
+            kept::escaped(which.id()),
+            which.ref_name.as_deref().map(kept::escaped),
+            which.kind.map(WriterKind::as_str),
+            which.part.as_deref().map(kept::escaped),
             i64::from(limit)
         )
         .fetch_all(&self.pool)
         .await
         .map_err(aborted)?;
-        rows.into_iter().map(Landed::try_from).collect()
+        rows.into_iter().map(WriterRow::try_from).collect()
     }
 
     async fn forget_lineage(&self, before_ms: i64, limit: u32) -> Result<u64, StoreError> {

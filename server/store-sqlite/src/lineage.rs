@@ -1,8 +1,10 @@
 //! Landed snapshots in table `lineage`, and the ledger in table `writer`.
 
 use async_trait::async_trait;
-use catalog::commits::identity::{Position, Writer};
-use catalog::commits::lineage::{Asked, Class, Landed, LedgerRead, LineageStore, Walk, WriterCursor, WriterRow};
+use catalog::commits::identity::WriterKind;
+use catalog::commits::lineage::{
+    Asked, Class, Landed, LedgerRead, LineageStore, SAME_MAX, Walk, Which, WriterCursor, WriterRow,
+};
 use catalog::ident::WarehouseId;
 use catalog::store::{StoreError, kept};
 use sqlx::{Connection, SqliteConnection};
@@ -95,7 +97,7 @@ impl LineageStore for SqliteStore {
         let rows = sqlx::query_as!(
             kept::Writer,
             r#"SELECT place, ref_name, writer_kind, writer_id, writer_part, position, snapshot_id, sequence_number,
-                      first_snapshot_id, epoch, retired AS "retired: bool", at_ms
+                      first_snapshot_id, since_sequence_number, epoch, retired AS "retired: bool", at_ms
                  FROM writer
                 WHERE warehouse_id = $1 AND table_uuid = $2 AND place > $3
                 ORDER BY place LIMIT $4"#,
@@ -110,58 +112,37 @@ impl LineageStore for SqliteStore {
         rows.into_iter().map(WriterRow::try_from).collect()
     }
 
-    async fn writer(&self, warehouse: WarehouseId, table: Uuid, id: &str) -> Result<Vec<WriterRow>, StoreError> {
-        let id = kept::escaped(id);
-        let rows = sqlx::query_as!(
-            kept::Writer,
-            r#"SELECT place, ref_name, writer_kind, writer_id, writer_part, position, snapshot_id, sequence_number,
-                      first_snapshot_id, epoch, retired AS "retired: bool", at_ms
-                 FROM writer
-                WHERE warehouse_id = $1 AND table_uuid = $2 AND writer_id = $3
-                ORDER BY place"#,
-            warehouse.0,
-            table,
-            id
-        )
-        .fetch_all(&self.readers)
-        .await
-        .map_err(aborted)?;
-        rows.into_iter().map(WriterRow::try_from).collect()
-    }
-
-    async fn at_position(
+    async fn writer(
         &self,
         warehouse: WarehouseId,
         table: Uuid,
-        writer: &Writer,
-        position: &Position,
+        which: &Which,
         limit: u32,
-    ) -> Result<Vec<Landed>, StoreError> {
-        let hash = kept::position_hash(writer, position);
-        let (kind, id, part) = (writer.kind.as_str(), kept::escaped(&writer.id), kept::escaped(&writer.part));
-        let position = json(position);
+    ) -> Result<Vec<WriterRow>, StoreError> {
+        let (id, kind) = (kept::escaped(which.id()), which.kind.map(WriterKind::as_str));
+        let ref_name = which.ref_name.as_deref().map(kept::escaped);
+        let part = which.part.as_deref().map(kept::escaped);
         let rows = sqlx::query_as!(
-            kept::Snapshot,
-            r#"SELECT snapshot_id, parent_id, sequence_number, ref_name, class, writer_kind, writer_id, writer_part,
-                      position, counts, epoch, is_first AS "is_first: bool", rebased AS "rebased: bool", position_hash,
-                      at_ms
-                 FROM lineage
-                WHERE warehouse_id = $1 AND table_uuid = $2 AND position_hash = $3
-                  AND writer_kind = $4 AND writer_id = $5 AND writer_part = $6 AND position = $7
-                ORDER BY sequence_number DESC, at_ms DESC LIMIT $8"#,
+            kept::Writer,
+            r#"SELECT place, ref_name, writer_kind, writer_id, writer_part, position, snapshot_id, sequence_number,
+                      first_snapshot_id, since_sequence_number, epoch, retired AS "retired: bool", at_ms
+                 FROM writer
+                WHERE warehouse_id = $1 AND table_uuid = $2 AND writer_id = $3
+                  AND ($4 IS NULL OR ref_name = $4) AND ($5 IS NULL OR writer_kind = $5)
+                  AND ($6 IS NULL OR writer_part = $6)
+                ORDER BY place LIMIT $7"#,
             warehouse.0,
             table,
-            hash,
-            kind,
             id,
+            ref_name,
+            kind,
             part,
-            position,
             limit
         )
         .fetch_all(&self.readers)
         .await
         .map_err(aborted)?;
-        rows.into_iter().map(Landed::try_from).collect()
+        rows.into_iter().map(WriterRow::try_from).collect()
     }
 
     async fn forget_lineage(&self, before_ms: i64, limit: u32) -> Result<u64, StoreError> {
@@ -188,7 +169,8 @@ async fn same(
               AND (ref_name = $8
                    OR EXISTS (SELECT 1 FROM carried c
                                WHERE c.warehouse_id = $1 AND c.table_uuid = $2
-                                 AND c.snapshot_id = l.snapshot_id AND c.ref_key = $9))"#,
+                                 AND c.snapshot_id = l.snapshot_id AND c.ref_key = $9))
+            ORDER BY sequence_number DESC, at_ms DESC LIMIT $10"#,
         warehouse.0,
         table,
         wanted.position_hash,
@@ -197,7 +179,8 @@ async fn same(
         wanted.writer_part,
         wanted.position,
         wanted.ref_name,
-        wanted.ref_key
+        wanted.ref_key,
+        SAME_MAX
     )
     .fetch_all(conn)
     .await
@@ -211,7 +194,7 @@ async fn row(
     sqlx::query_as!(
         kept::Writer,
         r#"SELECT place, ref_name, writer_kind, writer_id, writer_part, position, snapshot_id, sequence_number,
-                      first_snapshot_id, epoch, retired AS "retired: bool", at_ms
+                      first_snapshot_id, since_sequence_number, epoch, retired AS "retired: bool", at_ms
              FROM writer WHERE warehouse_id = $1 AND table_uuid = $2 AND place = $3"#,
         warehouse.0,
         table,

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use crate::commits::ancestry::{WALK_MAX, rows_after};
+use crate::commits::identity::Identity;
 use crate::commits::intent::added;
 use crate::commits::judge::Judge;
-use crate::commits::lineage::{Landed, Mark, Walk, WriterRow};
+use crate::commits::lineage::{Asked, Landed, Mark, Walk, WriterRow, go_on};
 use crate::commits::part::landed;
 use crate::commits::rebase::Relinked;
 use crate::error::Result;
@@ -14,7 +15,7 @@ use crate::metadata::{Snapshot, TableMetadata, TableUpdate};
 impl Judge<'_> {
     /// The snapshots of the request as the lineage will have them.
     pub(super) async fn landed(
-        &self,
+        &mut self,
         updates: &[TableUpdate],
         after: &TableMetadata,
         relinked: Option<&Relinked>,
@@ -29,13 +30,10 @@ impl Judge<'_> {
             }
         }
         let mut landed = landed(updates, after, at_ms, |id, _| picked.get(&id).cloned());
-        for one in &mut landed {
-            let row = match (&one.ref_name, &one.writer) {
-                (Some(ref_name), Some(mark)) => self.row(ref_name, mark),
-                _ => continue,
-            };
-            one.is_first = row.is_none_or(|row| row.first_snapshot_id.is_none());
-        }
+        // Nobody asked for the writers of what was picked.
+        let is_picked = |one: &&Landed| picked.contains_key(&one.snapshot_id);
+        let asked = landed.iter().filter(is_picked).filter_map(|one| asked(one.ref_name.as_deref()?, one)).collect();
+        self.ask(asked).await?;
         if let (Some(relinked), Some(one)) = (relinked, landed.last_mut()) {
             one.class = relinked.class;
             one.rebased = relinked.class.is_some();
@@ -56,32 +54,49 @@ impl Judge<'_> {
 
     /// What comes to a branch by fast-forward: its snapshots, and the writers of those.
     pub(super) async fn carried(
-        &self,
+        &mut self,
         updates: &[TableUpdate],
         at_ms: i64,
     ) -> Result<(Vec<(String, i64)>, Vec<WriterRow>)> {
-        let (metadata, mut carried, mut rows) = (self.part.metadata(), Vec::new(), Vec::<WriterRow>::new());
+        let (mut carried, mut rows) = (Vec::new(), Vec::new());
         for update in updates {
             let TableUpdate::SetSnapshotRef { ref_name, target } = update else { continue };
             let Some(head) = self.head(ref_name).filter(|head| *head != target.snapshot_id) else { continue };
             if !target.is_branch() || added(updates).any(|snapshot| snapshot.id() == target.snapshot_id) {
                 continue;
             }
-            let sequence_number_min = metadata.snapshot(head).map_or(i64::MIN, Snapshot::sequence_number);
-            let walk = Walk { from: target.snapshot_id, until: Some(head), sequence_number_min, limit: WALK_MAX };
-            let walked = self.commits.lineage.walk(self.warehouse.id, metadata.uuid(), walk).await?;
-            for landed in rows_after(&walked, Some(head)).unwrap_or_default() {
-                let Some(mark) = &landed.writer else { continue };
-                carried.push((ref_name.clone(), landed.snapshot_id));
-                let is_its = |row: &WriterRow| row.ref_name == *ref_name && row.writer == mark.identity.writer;
-                // Newest first: what comes after is older.
-                match rows.iter_mut().find(|row| is_its(row)) {
-                    Some(row) => row.first_snapshot_id = Some(landed.snapshot_id),
-                    None => rows.push(carried_row(ref_name, landed, mark, at_ms)),
+            let landed = self.forwarded(head, target.snapshot_id).await?;
+            self.ask(landed.iter().filter_map(|one| asked(ref_name, one)).collect()).await?;
+            for one in &landed {
+                let Some(mark) = &one.writer else { continue };
+                carried.push((ref_name.clone(), one.snapshot_id));
+                if !rows.iter().any(|row: &WriterRow| row.is_of(ref_name, &mark.identity.writer)) {
+                    rows.extend(self.row(ref_name, mark).cloned());
                 }
+                go_on(&mut rows, ref_name, one, at_ms);
             }
         }
         Ok((carried, rows))
+    }
+
+    /// The snapshots behind `head` up to `target`, the oldest first; none where `target` does not descend from `head`.
+    async fn forwarded(&self, head: i64, target: i64) -> Result<Vec<Landed>> {
+        let metadata = self.part.metadata();
+        let sequence_number_min = metadata.snapshot(head).map_or(i64::MIN, Snapshot::sequence_number);
+        let walk = Walk { from: target, until: Some(head), sequence_number_min, limit: WALK_MAX };
+        let walked = self.commits.lineage.walk(self.warehouse.id, metadata.uuid(), walk).await?;
+        Ok(rows_after(&walked, Some(head)).unwrap_or_default().iter().rev().cloned().collect())
+    }
+
+    /// Reads the rows of writers that are not the request's own. A change of them since moves the pointer, as all do.
+    async fn ask(&mut self, mut asked: Vec<Asked>) -> Result<()> {
+        asked.dedup();
+        if asked.is_empty() {
+            return Ok(());
+        }
+        let read = self.commits.lineage.ledger(self.warehouse.id, self.part.metadata().uuid(), &asked).await?;
+        self.ledger.rows.extend(read.rows);
+        Ok(())
     }
 }
 
@@ -90,16 +105,8 @@ fn source_of(snapshot: &Snapshot) -> Option<i64> {
     snapshot.summary().get("source-snapshot-id")?.parse().ok()
 }
 
-fn carried_row(ref_name: &str, landed: &Landed, mark: &Mark, at_ms: i64) -> WriterRow {
-    WriterRow {
-        ref_name: ref_name.to_owned(),
-        writer: mark.identity.writer.clone(),
-        position: mark.identity.position.clone(),
-        snapshot_id: Some(landed.snapshot_id),
-        sequence_number: landed.sequence_number,
-        first_snapshot_id: Some(landed.snapshot_id),
-        epoch: mark.identity.epoch,
-        retired: false,
-        at_ms,
-    }
+/// Asks for the row of a snapshot's writer on a ref, whatever its position.
+fn asked(ref_name: &str, landed: &Landed) -> Option<Asked> {
+    let writer = landed.writer.as_ref()?.identity.writer.clone();
+    Some(Asked { ref_name: ref_name.to_owned(), identity: Identity { writer, position: None, epoch: None } })
 }

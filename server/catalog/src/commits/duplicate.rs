@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use metrics::counter;
 
+use crate::commits::ancestry::{Met, Sought};
 use crate::commits::identity::WriterKind;
 use crate::commits::judge::{Asking, Judge, Verdict};
 use crate::commits::ledger::{self, Decision, Evidence};
@@ -11,10 +12,6 @@ use crate::commits::lineage::{Landed, Mark, WriterRow};
 use crate::commits::settings::Settings;
 use crate::error::Result;
 use crate::metadata::Snapshot;
-
-/// Snapshots at one position that are held against a request, the newest ones: a bounded job that runs again and again
-/// under one name ends at the same position each time.
-const CANDIDATES_MAX: usize = 16;
 
 /// Writers that began anew under their old name.
 pub const INCARNATIONS_TOTAL: &str = "frazil_writer_incarnations_total";
@@ -37,16 +34,17 @@ impl Judge<'_> {
         let mut evidence = Evidence {
             identity,
             row: Some(row),
-            same: self.same((ref_name, mark, snapshot), asking.ctx.now_ms()).await?,
+            same: self.same(row, (mark, snapshot), asking.ctx.now_ms()).await?,
             is_void: false,
             builds_on_row: false,
             stale: settings.stale,
         };
         if ledger::asks_for_ancestry(&evidence) {
-            let head = self.head(ref_name);
-            evidence.is_void = self.is_gone(head, row.snapshot_id, row.sequence_number).await?;
-            evidence.builds_on_row = intent.asserted.is_some()
-                && self.is_ancestor(intent.asserted, row.snapshot_id, row.sequence_number).await?;
+            let (history, head) = (self.history(), self.head(ref_name));
+            if let Some(sought) = of_row(row) {
+                evidence.is_void = history.meets_one(head, sought).await? == Met::Missing;
+                evidence.builds_on_row = history.meets_one(intent.asserted, sought).await? == Met::Ancestor;
+            }
         }
         match ledger::decide(&evidence) {
             Decision::GoesOn => Ok(None),
@@ -68,12 +66,13 @@ impl Judge<'_> {
     }
 
     pub(super) fn row(&self, ref_name: &str, mark: &Mark) -> Option<&WriterRow> {
-        let is_its = |row: &WriterRow| row.ref_name == ref_name && row.writer == mark.identity.writer;
+        let is_its = |row: &WriterRow| row.is_of(ref_name, &mark.identity.writer);
         self.part.row(is_its).or_else(|| self.ledger.rows.iter().find(|row| is_its(row)))
     }
 
     /// A landed snapshot of this writer at this position with the same content.
-    async fn same(&self, (ref_name, mark, snapshot): (&str, &Mark, &Snapshot), at_ms: i64) -> Result<Option<i64>> {
+    async fn same(&self, row: &WriterRow, (mark, snapshot): (&Mark, &Snapshot), at_ms: i64) -> Result<Option<i64>> {
+        let ref_name = row.ref_name.as_str();
         let is_its = |name: Option<&str>, landed: &Landed| {
             let other = landed.writer.as_ref().map(|other| &other.identity);
             name == Some(ref_name)
@@ -85,14 +84,12 @@ impl Judge<'_> {
         let before = self.ledger.same.iter().filter(|(name, landed)| is_its(Some(name), landed));
         let mut candidates: Vec<Landed> = in_chain.chain(before.map(|(_, landed)| landed)).cloned().collect();
         candidates.sort_by_key(|landed| Reverse((landed.sequence_number, landed.at_ms)));
-        candidates.truncate(CANDIDATES_MAX);
-        for candidate in candidates {
-            let head = self.head(ref_name);
+        candidates.retain(|candidate| !is_undone(row, mark, candidate) && !self.is_forgotten(mark, candidate, at_ms));
+        let sought: Vec<_> = candidates.iter().map(Sought::from).collect();
+        let met = self.history().meets(self.head(ref_name), &sought).await?;
+        for (candidate, met) in candidates.iter().zip(met) {
             // Behind a gap nobody can tell, and a row that is doubled is worse than one that is asked for again.
-            if !self.is_forgotten(mark, &candidate, at_ms)
-                && !self.is_gone(head, Some(candidate.snapshot_id), candidate.sequence_number).await?
-                && self.has_same_content(mark, snapshot, &candidate).await
-            {
+            if met != Met::Missing && self.has_same_content(mark, snapshot, candidate).await {
                 return Ok(Some(candidate.snapshot_id));
             }
         }
@@ -120,6 +117,59 @@ impl Judge<'_> {
                 return mine == theirs;
             }
         }
-        before.writer.as_ref().is_some_and(|other| other.counts == mark.counts)
+        mark.counts.tell() && before.writer.as_ref().is_some_and(|other| other.counts == mark.counts)
+    }
+}
+
+/// The snapshot that the row was left with.
+fn of_row(row: &WriterRow) -> Option<Sought> {
+    row.snapshot_id.map(|snapshot_id| Sought { snapshot_id, sequence_number: row.sequence_number })
+}
+
+/// Whether a reset says that the snapshot no longer speaks for its writer. At the position that the row has now it
+/// does: either it was reset to that, or it got there since.
+fn is_undone(row: &WriterRow, mark: &Mark, candidate: &Landed) -> bool {
+    row.position != mark.identity.position
+        && row.since_sequence_number.is_some_and(|since| candidate.sequence_number <= since)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commits::identity::{Counts, Identity, Position, Writer};
+
+    fn mark(position: i64) -> Mark {
+        let writer = Writer { kind: WriterKind::SparkStreaming, id: "q".to_owned(), part: String::new() };
+        let identity = Identity { writer, position: Some(Position::Number(position)), epoch: None };
+        Mark { identity, counts: Counts::of(&std::collections::BTreeMap::new()) }
+    }
+
+    fn landed(sequence_number: i64, position: i64) -> Landed {
+        Landed {
+            snapshot_id: sequence_number,
+            parent_id: None,
+            sequence_number,
+            ref_name: Some("main".to_owned()),
+            class: None,
+            writer: Some(mark(position)),
+            is_first: false,
+            rebased: false,
+            at_ms: 0,
+        }
+    }
+
+    #[test]
+    fn what_landed_before_a_reset_is_nobodys_duplicate_beyond_the_position_that_it_names() {
+        let writer = mark(5).identity.writer;
+        let reset = WriterRow {
+            position: Some(Position::Number(5)),
+            since_sequence_number: Some(10),
+            ..WriterRow::blank("main", writer, 0)
+        };
+        for (position, sequence_number, undone) in [(6, 10, true), (6, 11, false), (5, 5, false), (4, 4, true)] {
+            assert_eq!(is_undone(&reset, &mark(position), &landed(sequence_number, position)), undone, "{position}");
+        }
+        let never = WriterRow { since_sequence_number: None, ..reset };
+        assert!(!is_undone(&never, &mark(6), &landed(10, 6)));
     }
 }

@@ -143,6 +143,7 @@ mod tests {
             snapshot_id: Some(70),
             sequence_number: 7,
             first_snapshot_id: None,
+            since_sequence_number: None,
             epoch,
             retired: false,
             at_ms: 0,

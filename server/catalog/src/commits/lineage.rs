@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::commits::identity::{Counts, Identity, Position, Writer};
+use crate::commits::identity::{Counts, Identity, Position, Writer, WriterKind};
 use crate::ident::WarehouseId;
 use crate::store::StoreError;
 
@@ -81,6 +81,9 @@ pub struct WriterRow {
     pub sequence_number: i64,
     /// The writer's first snapshot on this ref.
     pub first_snapshot_id: Option<i64>,
+    /// The last sequence number of the table when the position was reset: what the writer landed up to there no longer
+    /// speaks for it. `None` where it never was, or where the table counts none.
+    pub since_sequence_number: Option<i64>,
     /// The highest one registered or committed.
     pub epoch: Option<i64>,
     /// Nobody waits for it any more. Its next commit takes that back.
@@ -88,6 +91,65 @@ pub struct WriterRow {
     /// Of its last commit, or of the call that made the row.
     pub at_ms: i64,
 }
+
+impl WriterRow {
+    /// The row of a writer of whom nothing is known.
+    pub fn blank(ref_name: &str, writer: Writer, at_ms: i64) -> Self {
+        Self {
+            ref_name: ref_name.to_owned(),
+            writer,
+            position: None,
+            snapshot_id: None,
+            sequence_number: 0,
+            first_snapshot_id: None,
+            since_sequence_number: None,
+            epoch: None,
+            retired: false,
+            at_ms,
+        }
+    }
+
+    pub fn is_of(&self, ref_name: &str, writer: &Writer) -> bool {
+        self.ref_name == ref_name && self.writer == *writer
+    }
+
+    /// A snapshot of its writer has come to its ref. What that does not tell stays as it was.
+    fn go_on(&mut self, landed: &Landed, identity: &Identity, at_ms: i64) {
+        self.position = identity.position.clone().or_else(|| self.position.take());
+        self.snapshot_id = Some(landed.snapshot_id);
+        self.sequence_number = landed.sequence_number;
+        self.first_snapshot_id = self.first_snapshot_id.or(Some(landed.snapshot_id));
+        self.epoch = self.epoch.max(identity.epoch);
+        self.retired = false;
+        self.at_ms = at_ms;
+    }
+}
+
+/// Takes a snapshot that has come to a ref into the rows of the ledger; older ones come first. Returns whether it is
+/// the first of its writer there.
+pub fn go_on(rows: &mut Vec<WriterRow>, ref_name: &str, landed: &Landed, at_ms: i64) -> bool {
+    let Some(Mark { identity, .. }) = &landed.writer else { return false };
+    let index = rows.iter().position(|row| row.is_of(ref_name, &identity.writer)).unwrap_or_else(|| {
+        rows.push(WriterRow::blank(ref_name, identity.writer.clone(), at_ms));
+        rows.len() - 1
+    });
+    let is_first = rows[index].first_snapshot_id.is_none();
+    rows[index].go_on(landed, identity, at_ms);
+    is_first
+}
+
+/// A writer as a call names it; the rest is told where the id alone is ambiguous.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Which {
+    pub id: String,
+    pub ref_name: Option<String>,
+    pub kind: Option<WriterKind>,
+    pub part: Option<String>,
+}
+
+/// How many snapshots at one position the ledger names of a writer, the newest ones: a bounded job that runs again and
+/// again under one name ends at the same position each time.
+pub const SAME_MAX: u32 = 16;
 
 /// A writer on a ref, asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,7 +163,7 @@ pub struct Asked {
 pub struct LedgerRead {
     pub rows: Vec<WriterRow>,
     /// Snapshots of an asked writer at its asked position that were committed to the asked ref or carried to it, each
-    /// with that ref. Whether they are still ancestors of its head is not asked here.
+    /// with that ref, up to [`SAME_MAX`] of the newest. Whether they are still ancestors of its head is not asked here.
     pub same: Vec<(String, Landed)>,
 }
 
@@ -153,18 +215,14 @@ pub trait LineageStore: Send + Sync + 'static {
         limit: u32,
     ) -> Result<Vec<WriterRow>, StoreError>;
 
-    /// Every row that a writer has in a table, whatever its ref, kind and part.
-    async fn writer(&self, warehouse: WarehouseId, table: Uuid, id: &str) -> Result<Vec<WriterRow>, StoreError>;
-
-    /// The landed snapshots of a writer at a position, newest first, up to `limit`.
-    async fn at_position(
+    /// The rows that fit in the order of [`WriterCursor`], up to `limit`.
+    async fn writer(
         &self,
         warehouse: WarehouseId,
         table: Uuid,
-        writer: &Writer,
-        position: &Position,
+        which: &Which,
         limit: u32,
-    ) -> Result<Vec<Landed>, StoreError>;
+    ) -> Result<Vec<WriterRow>, StoreError>;
 
     /// Forgets up to `limit` snapshots that landed before `before_ms`, the oldest first; returns how many.
     async fn forget_lineage(&self, before_ms: i64, limit: u32) -> Result<u64, StoreError>;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::blocking;
 use crate::commits::intent::added;
-use crate::commits::lineage::{Landed, Mark, WriterRow};
+use crate::commits::lineage::{self, Landed, Mark, WriterRow};
 use crate::commits::rebase::{NewFile, Relinked};
 use crate::commits::store::{News, PointerChange, Target};
 use crate::context::RequestContext;
@@ -136,8 +136,7 @@ impl Part {
 
     /// Puts a row in the place of the one of its ref and writer.
     pub fn put_row(&mut self, row: WriterRow) {
-        let same = |other: &WriterRow| other.ref_name == row.ref_name && other.writer == row.writer;
-        match self.news.writers.iter_mut().find(|other| same(other)) {
+        match self.news.writers.iter_mut().find(|other| other.is_of(&row.ref_name, &row.writer)) {
             Some(other) => *other = row,
             None => self.news.writers.push(row),
         }
@@ -157,31 +156,14 @@ impl Part {
         self.remember(landed, files, at_ms);
     }
 
-    fn remember(&mut self, landed: Vec<Landed>, files: Vec<NewFile>, at_ms: i64) {
-        for one in &landed {
-            if let (Some(ref_name), Some(mark)) = (&one.ref_name, &one.writer) {
-                let row = self.moved_row(ref_name, one, mark, at_ms);
-                self.put_row(row);
+    fn remember(&mut self, mut landed: Vec<Landed>, files: Vec<NewFile>, at_ms: i64) {
+        for one in &mut landed {
+            if let Some(ref_name) = one.ref_name.clone() {
+                one.is_first = lineage::go_on(&mut self.news.writers, &ref_name, one, at_ms);
             }
         }
         self.news.lineage.extend(landed);
         self.files.extend(files);
-    }
-
-    /// The row of a writer whose snapshot has come to a ref. What it does not say of itself stays as it was.
-    fn moved_row(&self, ref_name: &str, landed: &Landed, mark: &Mark, at_ms: i64) -> WriterRow {
-        let before = self.row(|row| row.ref_name == ref_name && row.writer == mark.identity.writer);
-        WriterRow {
-            ref_name: ref_name.to_owned(),
-            writer: mark.identity.writer.clone(),
-            position: mark.identity.position.clone().or_else(|| before.and_then(|row| row.position.clone())),
-            snapshot_id: Some(landed.snapshot_id),
-            sequence_number: landed.sequence_number,
-            first_snapshot_id: before.and_then(|row| row.first_snapshot_id).or(Some(landed.snapshot_id)),
-            epoch: mark.identity.epoch.max(before.and_then(|row| row.epoch)),
-            retired: false,
-            at_ms,
-        }
     }
 
     fn tell(&mut self, what: What, landed: Option<&Landed>, at_ms: i64) {

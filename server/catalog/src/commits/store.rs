@@ -44,7 +44,7 @@ pub enum PointerChange {
         news: News,
     },
     /// Valid only while the pointer is still `from`. Where the UUID stays, each snapshot must be new to the lineage,
-    /// else the swap is [`SwapOutcome::SnapshotKnown`]; where it changes, it is as with a create.
+    /// else the swap is [`SwapOutcome::SnapshotKnown`]; where it changes, or the swap adopts, it is as with a create.
     Move {
         from: Pointer,
         target: Target,
@@ -155,8 +155,8 @@ pub struct News {
     pub lineage: Vec<Landed>,
     /// Snapshots that came to a ref otherwise than by a commit to it: by fast-forward or register. Ref, snapshot id.
     pub carried: Vec<(String, i64)>,
-    /// The ledger, row by row: each takes the place of the row of its ref and writer. The epoch never falls, and the
-    /// first snapshot of a row stays.
+    /// The ledger, row by row: each takes the place of the row of its ref and writer. The epoch and the number of a
+    /// reset never fall, and the first snapshot of a row stays.
     pub writers: Vec<WriterRow>,
 }
 

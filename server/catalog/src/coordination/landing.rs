@@ -1,10 +1,9 @@
 //! Whether a position of a writer has landed on a ref.
 
+use crate::commits::ancestry::Met;
 use crate::commits::identity::{Identity, Position, Writer, WriterKind};
 use crate::commits::lineage::{Asked, Landed, WriterRow};
 use crate::error::{Error, Result};
-
-use super::ancestry::Met;
 
 /// How far a writer is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,16 +40,19 @@ impl Question {
     }
 }
 
-/// `there` holds the snapshots at the position, the newest first, one at least. Behind a gap in the lineage they count
-/// as landed, as they do for the next commit.
-pub fn judge(met: Met, mut there: Vec<Landed>) -> Landing {
-    match met {
-        Met::Snapshot(id) => {
-            let at = there.iter().position(|landed| landed.snapshot_id == id).unwrap_or(0);
-            Landing::Landed(there.swap_remove(at))
-        }
-        Met::Gap => Landing::Landed(there.swap_remove(0)),
-        Met::Nothing => Landing::RolledBack(there.swap_remove(0)),
+/// `there` holds the snapshots at the position with what was met of them, the newest first. Behind a gap in the lineage
+/// they count as landed, as they do for the next commit.
+pub fn judge(mut there: Vec<(Landed, Met)>) -> Landing {
+    // On the ref, else perhaps on it, else nowhere any more; the newest of its kind.
+    there.sort_by_key(|(_, met)| match met {
+        Met::Ancestor => 0,
+        Met::Gap => 1,
+        Met::Missing => 2,
+    });
+    match there.into_iter().next() {
+        None => Landing::Missing,
+        Some((landed, Met::Missing)) => Landing::RolledBack(landed),
+        Some((landed, Met::Ancestor | Met::Gap)) => Landing::Landed(landed),
     }
 }
 
@@ -107,10 +109,13 @@ mod tests {
 
     #[test]
     fn the_snapshot_that_was_met_tells_where_the_position_is() {
-        let there = || vec![landed(9), landed(4)];
-        assert_eq!(judge(Met::Snapshot(4), there()), Landing::Landed(landed(4)));
-        assert_eq!(judge(Met::Gap, there()), Landing::Landed(landed(9)));
-        assert_eq!(judge(Met::Nothing, there()), Landing::RolledBack(landed(9)));
+        let judged = |newer, older| judge(vec![(landed(9), newer), (landed(4), older)]);
+        assert_eq!(judged(Met::Missing, Met::Ancestor), Landing::Landed(landed(4)));
+        assert_eq!(judged(Met::Ancestor, Met::Ancestor), Landing::Landed(landed(9)));
+        assert_eq!(judged(Met::Gap, Met::Gap), Landing::Landed(landed(9)));
+        assert_eq!(judged(Met::Missing, Met::Gap), Landing::Landed(landed(4)));
+        assert_eq!(judged(Met::Missing, Met::Missing), Landing::RolledBack(landed(9)));
+        assert_eq!(judge(vec![]), Landing::Missing);
     }
 
     #[test]

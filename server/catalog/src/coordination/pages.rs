@@ -74,6 +74,7 @@ mod tests {
             snapshot_id: None,
             sequence_number: 0,
             first_snapshot_id: None,
+            since_sequence_number: None,
             epoch: None,
             retired: false,
             at_ms: 0,

@@ -1,21 +1,12 @@
 //! Which row of the ledger is meant, and what a call makes of it.
 
 use crate::commits::identity::{Position, Writer, WriterKind};
-use crate::commits::lineage::WriterRow;
+use crate::commits::lineage::{Which, WriterRow};
 use crate::error::{Error, Kind, Result};
 use crate::metadata::MAIN_BRANCH;
 use crate::namespaces::check_part;
 
 use super::landing;
-
-/// A writer as a path names it; the rest is told where the id alone is ambiguous.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Which {
-    pub id: String,
-    pub ref_name: Option<String>,
-    pub kind: Option<WriterKind>,
-    pub part: Option<String>,
-}
 
 /// A writer that makes itself known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +24,14 @@ pub enum Change {
     Register { take_over: bool },
     Reset { position: Option<Position> },
     Retire,
+}
+
+/// When a change is made: the time, and the last sequence number that the table has given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    pub now_ms: i64,
+    /// `None` where the table counts none.
+    pub sequence_number: Option<i64>,
 }
 
 impl Register {
@@ -123,13 +122,13 @@ fn choice(row: &WriterRow) -> String {
 
 impl Change {
     /// The row as it is among `rows`, and as it is to be.
-    pub fn of(&self, which: &Which, rows: Vec<WriterRow>, now_ms: i64) -> Result<(Option<WriterRow>, WriterRow)> {
+    pub fn of(&self, which: &Which, rows: Vec<WriterRow>, at: Moment) -> Result<(Option<WriterRow>, WriterRow)> {
         let before = which.one_of(rows)?;
         let after = match (self, before.clone()) {
             (Change::Register { take_over }, Some(row)) => registered_again(row, *take_over)?,
-            (Change::Register { .. }, None) => registered(which, now_ms),
+            (Change::Register { .. }, None) => registered(which, at.now_ms),
             (Change::Reset { .. } | Change::Retire, None) => return Err(which.missing()),
-            (Change::Reset { position }, Some(row)) => reset(row, position.clone())?,
+            (Change::Reset { position }, Some(row)) => reset(row, position.clone(), at)?,
             (Change::Retire, Some(row)) => WriterRow { retired: true, ..row },
         };
         Ok((before, after))
@@ -137,17 +136,8 @@ impl Change {
 }
 
 fn registered(which: &Which, now_ms: i64) -> WriterRow {
-    WriterRow {
-        ref_name: which.ref_name.clone().unwrap_or_else(|| MAIN_BRANCH.to_owned()),
-        writer: which.unknown(),
-        position: None,
-        snapshot_id: None,
-        sequence_number: 0,
-        first_snapshot_id: None,
-        epoch: Some(1),
-        retired: false,
-        at_ms: now_ms,
-    }
+    let ref_name = which.ref_name.as_deref().unwrap_or(MAIN_BRANCH);
+    WriterRow { epoch: Some(1), ..WriterRow::blank(ref_name, which.unknown(), now_ms) }
 }
 
 fn registered_again(row: WriterRow, take_over: bool) -> Result<WriterRow> {
@@ -162,11 +152,13 @@ fn last_epoch() -> Error {
     Error::unprocessable("the epoch of this writer is the highest that there is: register under another writer-id")
 }
 
-/// No snapshot belongs to a position that was told and not committed.
-fn reset(row: WriterRow, position: Option<Position>) -> Result<WriterRow> {
+/// No snapshot belongs to a position that was told and not committed, and what landed so far no longer speaks for the
+/// writer.
+fn reset(row: WriterRow, position: Option<Position>, at: Moment) -> Result<WriterRow> {
     if let Some(position) = &position {
         landing::check(row.writer.kind, position)?;
     }
+    let row = WriterRow { since_sequence_number: row.since_sequence_number.max(at.sequence_number), ..row };
     if position == row.position {
         return Ok(row);
     }
@@ -185,11 +177,14 @@ mod tests {
             snapshot_id: Some(70),
             sequence_number: 3,
             first_snapshot_id: Some(10),
+            since_sequence_number: None,
             epoch: None,
             retired: false,
             at_ms: 5,
         }
     }
+
+    const AT: Moment = Moment { now_ms: 9, sequence_number: Some(12) };
 
     fn flink() -> WriterRow {
         row("main", WriterKind::Flink, "op")
@@ -208,7 +203,7 @@ mod tests {
     fn a_writer_that_nobody_knew_starts_with_epoch_one() {
         for take_over in [false, true] {
             let (which, change) = register(take_over);
-            let (before, after) = change.of(&which, vec![flink()], 9).unwrap();
+            let (before, after) = change.of(&which, vec![flink()], AT).unwrap();
             assert_eq!(before, None);
             assert_eq!((after.ref_name.as_str(), after.epoch, after.at_ms), ("main", Some(1), 9));
             assert_eq!((after.position, after.snapshot_id), (None, None));
@@ -222,12 +217,12 @@ mod tests {
         {
             let (which, change) = register(take_over);
             let known = WriterRow { epoch, ..row("main", WriterKind::Named, "") };
-            let (_, after) = change.of(&which, vec![known.clone()], 9).unwrap();
+            let (_, after) = change.of(&which, vec![known.clone()], AT).unwrap();
             assert_eq!(after, WriterRow { epoch: expected, ..known });
         }
         let (which, change) = register(true);
         let last = WriterRow { epoch: Some(i64::MAX), ..row("main", WriterKind::Named, "") };
-        assert_eq!(change.of(&which, vec![last], 9).unwrap_err().kind(), Kind::Unprocessable);
+        assert_eq!(change.of(&which, vec![last], AT).unwrap_err().kind(), Kind::Unprocessable);
     }
 
     #[test]
@@ -235,7 +230,7 @@ mod tests {
         let (which, change) = register(false);
         let known = row("main", WriterKind::Named, "");
         let retired = WriterRow { retired: true, ..known.clone() };
-        assert_eq!(change.of(&which, vec![retired], 9).unwrap().1, known);
+        assert_eq!(change.of(&which, vec![retired], AT).unwrap().1, known);
     }
 
     #[test]
@@ -243,19 +238,23 @@ mod tests {
         let known = WriterRow { epoch: Some(2), ..flink() };
         for position in [None, Some(Position::Number(3))] {
             let change = Change::Reset { position: position.clone() };
-            let (_, after) = change.of(&which("w"), vec![known.clone()], 9).unwrap();
-            assert_eq!(after, WriterRow { position, snapshot_id: None, sequence_number: 0, ..known.clone() });
+            let (_, after) = change.of(&which("w"), vec![known.clone()], AT).unwrap();
+            let since_sequence_number = Some(12);
+            let expected =
+                WriterRow { position, snapshot_id: None, sequence_number: 0, since_sequence_number, ..known.clone() };
+            assert_eq!(after, expected);
         }
         let same = Change::Reset { position: known.position.clone() };
-        assert_eq!(same.of(&which("w"), vec![known.clone()], 9).unwrap().1, known);
+        let since = WriterRow { since_sequence_number: Some(12), ..known.clone() };
+        assert_eq!(same.of(&which("w"), vec![known.clone()], AT).unwrap().1, since);
         let mark = Change::Reset { position: Some(Position::Mark("x".to_owned())) };
-        assert_eq!(mark.of(&which("w"), vec![known], 9).unwrap_err().kind(), Kind::Invalid);
+        assert_eq!(mark.of(&which("w"), vec![known], AT).unwrap_err().kind(), Kind::Invalid);
     }
 
     #[test]
     fn who_is_not_there_cannot_be_reset_or_retired() {
         for change in [Change::Retire, Change::Reset { position: None }] {
-            let error = change.of(&which("x"), vec![], 9).unwrap_err();
+            let error = change.of(&which("x"), vec![], AT).unwrap_err();
             assert_eq!(error.kind(), Kind::NotFound);
             assert!(error.message().contains("'x'"), "{error}");
         }
@@ -264,11 +263,11 @@ mod tests {
     #[test]
     fn an_id_that_several_have_must_be_told_more_exactly() {
         let rows = || vec![flink(), row("audit", WriterKind::Flink, "op"), row("main", WriterKind::Named, "")];
-        let error = Change::Retire.of(&which("w"), rows(), 9).unwrap_err();
+        let error = Change::Retire.of(&which("w"), rows(), AT).unwrap_err();
         assert_eq!(error.kind(), Kind::Invalid);
         assert!(error.message().contains("ref=audit kind=flink part=op; ref=main kind=named part="), "{error}");
         let exact = Which { ref_name: Some("main".to_owned()), kind: Some(WriterKind::Flink), ..which("w") };
-        let (_, after) = Change::Retire.of(&exact, rows(), 9).unwrap();
+        let (_, after) = Change::Retire.of(&exact, rows(), AT).unwrap();
         assert_eq!(after, WriterRow { retired: true, ..flink() });
     }
 

@@ -66,6 +66,7 @@ pub struct Writer {
     pub snapshot_id: Option<i64>,
     pub sequence_number: i64,
     pub first_snapshot_id: Option<i64>,
+    pub since_sequence_number: Option<i64>,
     pub epoch: Option<i64>,
     pub retired: bool,
     pub at_ms: i64,
@@ -152,12 +153,13 @@ pub fn array<'a, T, R: From<&'a T> + Serialize>(values: &'a [T]) -> String {
 }
 
 /// The ledger's new rows in the order of their places, as one JSON array. A writer that comes several times gets one
-/// row: the last, with the highest epoch and the first snapshot.
+/// row: the last, with the first snapshot, the highest epoch and the last reset.
 pub fn ledger(writers: &[WriterRow]) -> String {
     let mut rows: BTreeMap<String, Writer> = BTreeMap::new();
     for mut row in writers.iter().map(Writer::from) {
         if let Some(earlier) = rows.remove(&row.place) {
             row.epoch = row.epoch.max(earlier.epoch);
+            row.since_sequence_number = row.since_sequence_number.max(earlier.since_sequence_number);
             row.first_snapshot_id = earlier.first_snapshot_id.or(row.first_snapshot_id);
         }
         rows.insert(row.place.clone(), row);
@@ -258,6 +260,7 @@ impl From<&WriterRow> for Writer {
             snapshot_id: row.snapshot_id,
             sequence_number: row.sequence_number,
             first_snapshot_id: row.first_snapshot_id,
+            since_sequence_number: row.since_sequence_number,
             epoch: row.epoch,
             retired: row.retired,
             at_ms: row.at_ms,
@@ -278,6 +281,7 @@ impl TryFrom<Writer> for WriterRow {
             snapshot_id: row.snapshot_id,
             sequence_number: row.sequence_number,
             first_snapshot_id: row.first_snapshot_id,
+            since_sequence_number: row.since_sequence_number,
             epoch: row.epoch,
             retired: row.retired,
             at_ms: row.at_ms,

@@ -8,7 +8,7 @@ use super::world::{
     AT_MS, Checked, World, create, create_as, drop_of, ident, landed, rename, replace, step, with_lineage, with_news,
 };
 use crate::commits::identity::{Counts, END_OF_INPUT, Identity, Position, Writer, WriterKind};
-use crate::commits::lineage::{Asked, Landed, LedgerRead, Mark, WriterCursor, WriterRow};
+use crate::commits::lineage::{Asked, Landed, LedgerRead, Mark, SAME_MAX, Which, WriterCursor, WriterRow};
 use crate::commits::store::{News, PointerChange, SwapOutcome};
 use crate::idempotency::Answer;
 use crate::store::Store;
@@ -27,6 +27,7 @@ fn row(writer: Writer, position: i64) -> WriterRow {
         snapshot_id: Some(position),
         sequence_number: position,
         first_snapshot_id: Some(position),
+        since_sequence_number: None,
         epoch: None,
         retired: false,
         at_ms: AT_MS,
@@ -44,6 +45,10 @@ fn of_snapshot(landed: Landed) -> News {
 fn asked(ref_name: &str, writer: &Writer, position: Option<Position>) -> Asked {
     let identity = Identity { writer: writer.clone(), position, epoch: None };
     Asked { ref_name: ref_name.to_owned(), identity }
+}
+
+fn which(id: &str) -> Which {
+    Which { id: id.to_owned(), ..Which::default() }
 }
 
 /// A snapshot that the writer committed to main.
@@ -100,20 +105,21 @@ pub async fn a_row_comes_back_as_it_was_written(store: &dyn Store) -> Checked {
     let mut read = store.ledger(world.warehouse, now.uuid, &wanted).await?;
     read.rows.sort_by(|one, other| one.ref_name.cmp(&other.ref_name));
     assert_eq!(read, LedgerRead { rows: vec![registered.clone(), going], same: vec![] });
-    assert_eq!(store.writer(world.warehouse, now.uuid, "registered").await?, [registered]);
+    assert_eq!(store.writer(world.warehouse, now.uuid, &which("registered"), 9).await?, [registered]);
     assert_eq!(store.ledger(world.warehouse, now.uuid, &[]).await?, LedgerRead::default());
     Ok(())
 }
 
 pub async fn a_row_takes_the_place_of_the_writers_former(store: &dyn Store) -> Checked {
     let world = World::new(store).await?;
-    let former = WriterRow { epoch: Some(7), retired: true, ..row(named("w"), 5) };
+    let former = WriterRow { epoch: Some(7), since_sequence_number: Some(4), retired: true, ..row(named("w"), 5) };
     // Down again: a new incarnation, of an epoch that is not told.
     let later = WriterRow { sequence_number: 6, snapshot_id: Some(60), at_ms: AT_MS + 1, ..row(named("w"), 1) };
     let now = both(&world, [of_writers(vec![former]), of_writers(vec![later.clone()])]).await?;
-    let expected = WriterRow { epoch: Some(7), first_snapshot_id: Some(5), ..later.clone() };
+    let kept = WriterRow { first_snapshot_id: Some(5), since_sequence_number: Some(4), ..later.clone() };
+    let expected = WriterRow { epoch: Some(7), ..kept.clone() };
     assert_eq!(rows(&world, now.uuid).await?, [expected]);
-    let higher = WriterRow { epoch: Some(8), position: None, first_snapshot_id: None, ..later };
+    let higher = WriterRow { epoch: Some(8), position: None, first_snapshot_id: None, ..kept };
     world.must(with_news(step(&now), of_writers(vec![higher.clone()]))).await?;
     assert_eq!(rows(&world, now.uuid).await?, [WriterRow { first_snapshot_id: Some(5), ..higher }]);
     Ok(())
@@ -135,7 +141,7 @@ pub async fn a_writer_that_comes_twice_in_a_swap_has_one_row(store: &dyn Store) 
         of_writers(vec![first, row(named("other"), 1), WriterRow { epoch: Some(1), ..row(named("w"), from + 1) }])
     };
     let now = both(&world, [twice(1), twice(3)]).await?;
-    let found = store.writer(world.warehouse, now.uuid, "w").await?;
+    let found = store.writer(world.warehouse, now.uuid, &which("w"), 9).await?;
     assert_eq!(found, [WriterRow { epoch: Some(2), first_snapshot_id: Some(1), ..row(named("w"), 4) }]);
     Ok(())
 }
@@ -158,7 +164,7 @@ pub async fn writers_are_told_apart_by_ref_kind_id_and_part(store: &dyn Store) -
         let wanted = [asked(&expected.ref_name, &expected.writer, None)];
         assert_eq!(store.ledger(world.warehouse, now.uuid, &wanted).await?.rows, vec![expected.clone()]);
     }
-    assert_eq!(store.writer(world.warehouse, now.uuid, "job").await?.len(), 4);
+    assert_eq!(store.writer(world.warehouse, now.uuid, &which("job"), 9).await?.len(), 4);
     Ok(())
 }
 
@@ -242,9 +248,62 @@ pub async fn a_snapshot_comes_back_as_it_landed(store: &dyn Store) -> Checked {
     let mut read = store.ledger(world.warehouse, now.uuid, &wanted).await?;
     read.same.sort_by_key(|(_, landed)| landed.snapshot_id);
     assert_eq!(read.same, [("main".to_owned(), one.clone()), ("main".to_owned(), two.clone())]);
-    let newest_first = store.at_position(world.warehouse, now.uuid, &writer, &position, 5).await?;
-    assert_eq!(newest_first, [two.clone(), one]);
-    assert_eq!(store.at_position(world.warehouse, now.uuid, &writer, &position, 1).await?, [two]);
+    Ok(())
+}
+
+pub async fn of_many_snapshots_at_one_position_the_newest_are_found(store: &dyn Store) -> Checked {
+    let world = World::new(store).await?;
+    let (writer, position) = (named("w"), Position::Number(END_OF_INPUT));
+    let many = |from: i64| News {
+        lineage: (from..from + 20).map(|n| landed_at(n, &writer, &position)).collect(),
+        ..News::default()
+    };
+    let now = both(&world, [many(1), many(21)]).await?;
+    let newest: Vec<i64> = (41 - i64::from(SAME_MAX)..41).collect();
+    assert_eq!(same(&world, now.uuid, &asked("main", &writer, Some(position))).await?, newest);
+    Ok(())
+}
+
+pub async fn rows_of_a_writer_are_found_by_all_that_names_it(store: &dyn Store) -> Checked {
+    let world = World::new(store).await?;
+    let part = |part: &str| Writer { part: part.to_owned(), ..named("w") };
+    let flink = Writer { kind: WriterKind::Flink, ..part("b") };
+    let elsewhere = WriterRow { ref_name: "a".to_owned(), ..row(part("a"), 1) };
+    let all = [elsewhere, row(flink, 2), row(part("a"), 3), row(part("b"), 4)];
+    let now = both(&world, [of_writers(all.to_vec()), News::default()]).await?;
+    let id = which("w");
+    for (which, limit, expected) in [
+        (id.clone(), 9, vec![1, 2, 3, 4]),
+        (id.clone(), 2, vec![1, 2]),
+        (Which { ref_name: Some("main".to_owned()), ..id.clone() }, 9, vec![2, 3, 4]),
+        (Which { kind: Some(WriterKind::Named), ..id.clone() }, 9, vec![1, 3, 4]),
+        (Which { part: Some("b".to_owned()), ..id.clone() }, 9, vec![2, 4]),
+        (Which { part: Some(String::new()), ..id }, 9, vec![]),
+        (which("v"), 9, vec![]),
+    ] {
+        let found = store.writer(world.warehouse, now.uuid, &which, limit).await?;
+        let found: Vec<i64> = found.iter().map(|row| row.sequence_number).collect();
+        assert_eq!(found, expected, "{which:?}");
+    }
+    Ok(())
+}
+
+pub async fn what_adopts_keeps_what_is_known_of_its_own_uuid(store: &dyn Store) -> Checked {
+    let world = World::new(store).await?;
+    let (writer, position) = (named("w"), Position::Number(2));
+    let made = world.table("t").await?;
+    world.must(with_news(step(&made), of_writers(vec![row(writer.clone(), 5)]))).await?;
+    let now = world.pointer("t").await?;
+    let news = News {
+        carried: vec![("main".to_owned(), 2)],
+        writers: vec![row(writer.clone(), 2), row(named("new"), 1)],
+        ..of_snapshot(Landed { ref_name: None, ..landed_at(2, &writer, &position) })
+    };
+    let mut swap = world.swap(vec![with_news(step(&now), news)]);
+    swap.adopts = true;
+    assert_eq!(store.swap(&swap).await?, SwapOutcome::Applied);
+    assert_eq!(rows(&world, now.uuid).await?, [row(named("new"), 1), row(writer.clone(), 5)]);
+    assert_eq!(same(&world, now.uuid, &asked("main", &writer, Some(position))).await?, [2]);
     Ok(())
 }
 
@@ -347,8 +406,7 @@ pub async fn the_ledger_is_the_tables_whatever_its_name(store: &dyn Store) -> Ch
     assert_eq!((rows(&world, made.uuid).await?.len(), same(&world, made.uuid, &wanted).await?), (1, vec![1]));
     for (place, table) in [(&world, other.uuid), (&stranger, made.uuid)] {
         assert_eq!((rows(place, table).await?, same(place, table, &wanted).await?), (vec![], vec![]));
-        assert!(store.writer(place.warehouse, table, "w").await?.is_empty());
-        assert!(store.at_position(place.warehouse, table, &writer, &position, 9).await?.is_empty());
+        assert!(store.writer(place.warehouse, table, &which("w"), 9).await?.is_empty());
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use super::rows::LINEAGE_SNAPSHOT;
 use crate::error::{collided, committing, violated};
 use crate::idempotency;
 
-/// A move to a newer document of the same UUID at the same location.
+/// A move to a newer document of the same UUID at the same location. What is adopted may bring what is known.
 pub(super) struct Move<'a> {
     from: &'a Pointer,
     target: &'a Target,
@@ -20,7 +20,9 @@ impl<'a> Move<'a> {
     /// The swap's only change, if it is such a move.
     pub(super) fn alone_in(swap: &'a Swap) -> Option<Self> {
         match swap.changes.as_slice() {
-            [PointerChange::Move { from, target, news }] if target.stays_at(from) => Some(Self { from, target, news }),
+            [PointerChange::Move { from, target, news }] if target.stays_at(from) && !swap.adopts => {
+                Some(Self { from, target, news })
+            }
             _ => None,
         }
     }

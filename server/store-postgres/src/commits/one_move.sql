@@ -22,15 +22,16 @@ WITH moved AS (
     ON CONFLICT DO NOTHING
 ), went_on AS (
     INSERT INTO writer (warehouse_id, table_uuid, place, ref_name, writer_kind, writer_id, writer_part, position,
-                        snapshot_id, sequence_number, first_snapshot_id, epoch, retired, at_ms)
+                        snapshot_id, sequence_number, first_snapshot_id, since_sequence_number, epoch, retired, at_ms)
     SELECT moved.warehouse_id, moved.uuid, new.*
       FROM moved, json_to_recordset($9::text::json)
            AS new (place text, ref_name text, writer_kind text, writer_id text, writer_part text, position text,
-                   snapshot_id bigint, sequence_number bigint, first_snapshot_id bigint, epoch bigint, retired boolean,
-                   at_ms bigint)
+                   snapshot_id bigint, sequence_number bigint, first_snapshot_id bigint, since_sequence_number bigint,
+                   epoch bigint, retired boolean, at_ms bigint)
     ON CONFLICT ON CONSTRAINT writer_once DO UPDATE
        SET position = excluded.position, snapshot_id = excluded.snapshot_id, sequence_number = excluded.sequence_number,
            first_snapshot_id = coalesce(writer.first_snapshot_id, excluded.first_snapshot_id),
+           since_sequence_number = greatest(writer.since_sequence_number, excluded.since_sequence_number),
            epoch = greatest(writer.epoch, excluded.epoch), retired = excluded.retired, at_ms = excluded.at_ms
 ), kept AS (
     INSERT INTO idempotency_key (warehouse_id, key, binding, answer, at_ms)

@@ -82,7 +82,7 @@ async fn write(conn: &mut PgConnection, swap: &Swap) -> Result<(), Stop> {
             PointerChange::Rename { from, to } => rename(conn, swap, from, to).await?,
             PointerChange::Move { from, target, news } => {
                 update(conn, from, target).await?;
-                remember(conn, swap, target.uuid, news, target.uuid != from.uuid).await?;
+                remember(conn, swap, target.uuid, news, target.uuid != from.uuid || swap.adopts).await?;
             }
             PointerChange::Create { id, ident, kind, target, news } => {
                 insert(conn, swap, (*id, *kind), ident, target).await?;

@@ -80,16 +80,20 @@ pub(super) async fn write_ledger(
     let rows = kept::ledger(&news.writers);
     sqlx::query!(
         "INSERT INTO writer (warehouse_id, table_uuid, place, ref_name, writer_kind, writer_id, writer_part, position,
-                             snapshot_id, sequence_number, first_snapshot_id, epoch, retired, at_ms)
+                             snapshot_id, sequence_number, first_snapshot_id, since_sequence_number, epoch, retired,
+                             at_ms)
          SELECT $1, $2, value ->> 'place', value ->> 'ref_name', value ->> 'writer_kind', value ->> 'writer_id',
                 value ->> 'writer_part', value ->> 'position', value ->> 'snapshot_id', value ->> 'sequence_number',
-                value ->> 'first_snapshot_id', value ->> 'epoch', value ->> 'retired', value ->> 'at_ms'
+                value ->> 'first_snapshot_id', value ->> 'since_sequence_number', value ->> 'epoch',
+                value ->> 'retired', value ->> 'at_ms'
            FROM json_each($3)
           WHERE true
          ON CONFLICT (warehouse_id, table_uuid, place) DO UPDATE
             SET position = excluded.position, snapshot_id = excluded.snapshot_id,
                 sequence_number = excluded.sequence_number,
                 first_snapshot_id = coalesce(first_snapshot_id, excluded.first_snapshot_id),
+                since_sequence_number = coalesce(max(since_sequence_number, excluded.since_sequence_number),
+                                                 since_sequence_number, excluded.since_sequence_number),
                 epoch = coalesce(max(epoch, excluded.epoch), epoch, excluded.epoch), retired = excluded.retired,
                 at_ms = excluded.at_ms
           WHERE NOT $4",

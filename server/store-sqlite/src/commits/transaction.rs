@@ -58,7 +58,7 @@ async fn write(conn: &mut SqliteConnection, swap: &Swap) -> Result<(), Stop> {
             PointerChange::Move { from, target, news } => {
                 check_uuid(conn, swap, from.kind, target, from.id).await?;
                 update(conn, from, target).await?;
-                remember(conn, swap, target.uuid, news, target.uuid != from.uuid).await?;
+                remember(conn, swap, target.uuid, news, target.uuid != from.uuid || swap.adopts).await?;
             }
             PointerChange::Create { id, ident, kind, target, news } => {
                 let namespace_id = free_name(conn, swap, ident, *id).await?;
