@@ -9,7 +9,7 @@ impl Random {
         Self(seed)
     }
 
-    pub fn next(&mut self) -> u64 {
+    fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -19,7 +19,7 @@ impl Random {
 
     /// From 0 up to `bound`, which is not reached.
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
+        self.draw() % bound
     }
 
     pub fn one_of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
@@ -28,11 +28,11 @@ impl Random {
 
     /// Another sequence, told by this one.
     pub fn fork(&mut self) -> Self {
-        Self(self.next())
+        Self(self.draw())
     }
 
     /// An id as clients make them: positive, and not to be met twice.
     pub fn snapshot_id(&mut self) -> i64 {
-        (self.next() >> 1) as i64
+        (self.draw() >> 1) as i64
     }
 }

@@ -14,7 +14,9 @@ on_both_stores! {
 async fn a_client_learns_its_prefix_and_what_is_served(server: &TestServer) {
     let config = server.get("/v1/config?warehouse=default").await.expect(200).json();
     assert_eq!(config["overrides"], json!({"prefix": "default"}));
-    assert_eq!(config["defaults"], json!({"frazil.commit-deadline-ms": "30000"}));
+    let told = json!({"frazil.commit-deadline-ms": "30000", "frazil.commit.rebase": "stock-appends",
+        "frazil.commit.rebase.anonymous": "false"});
+    assert_eq!(config["defaults"], told);
     assert_eq!(config["idempotency-key-lifetime"], "PT30M");
     let mut endpoints: Vec<String> = serde_json::from_value(config["endpoints"].clone()).unwrap();
     endpoints.sort();

@@ -197,12 +197,13 @@ async fn a_body_that_cannot_be_is_told_with_its_field(server: &TestServer) {
 
 async fn clients_are_told_the_settings_of_their_warehouse(server: &TestServer) {
     let mut made = lake(server).await;
-    made["defaults"] = json!({"table-default.write.format.default": "orc", "client.region": "r"});
+    made["defaults"] = json!({"table-default.write.format.default": "orc", "client.region": "r",
+        "frazil.commit.rebase": "append"});
     made["overrides"] = json!({"table-override.owner": "ops"});
     server.put(LAKE, made).await.expect(200);
     let config = server.get("/v1/config?warehouse=lake").await.expect(200).json();
     let defaults = json!({"table-default.write.format.default": "orc", "client.region": "r",
-        "frazil.commit-deadline-ms": "30000"});
+        "frazil.commit-deadline-ms": "30000", "frazil.commit.rebase": "append", "frazil.commit.rebase.anonymous": "false"});
     assert_eq!(config["defaults"], defaults);
     assert_eq!(config["overrides"], json!({"table-override.owner": "ops", "prefix": "lake"}));
     assert!(config["endpoints"].as_array().unwrap().iter().all(|it| !it.as_str().unwrap().contains("management")));

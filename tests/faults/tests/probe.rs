@@ -80,11 +80,8 @@ impl Probe {
         prepared
     }
 
-    /// Sends it and remembers what the catalog says of its own certainty.
-    pub async fn send(&mut self, prepared: &Prepared) -> Told {
-        let told = self.writer.send(prepared).await;
-        self.told_unknown |= told.as_ref().map_or(true, |answer| answer.is_unknown());
-        told
+    pub async fn send(&self, prepared: &Prepared) -> Told {
+        self.writer.send(prepared).await
     }
 
     /// The table, as soon as it can be loaded.
@@ -104,6 +101,7 @@ impl Probe {
     /// Holds a commit's answer against the table, sends the commit again, and looks for what should not be there. Tells
     /// whether it had landed.
     pub async fn settle(&mut self, prepared: &Prepared, told: Told) -> bool {
+        self.told_unknown |= told.as_ref().map_or(true, |answer| answer.is_unknown());
         let landed = self.landed(prepared).await;
         if let Ok(answer) = &told {
             let honest = match answer.status {

@@ -56,13 +56,6 @@ impl Pair {
         })
         .await;
     }
-
-    /// The primary dies, and the standby takes its place with all that it has.
-    fn fail_over(&mut self) {
-        self.primary.crash();
-        self.standby.promote();
-        self.proxy.redirect(&self.standby.address());
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -153,8 +146,10 @@ async fn a_version_number_that_comes_back_after_a_failover_is_not_taken_for_the_
         tokio::spawn(async move { writer.send(&on_lost).await })
     };
     held.wait().await;
+    pair.primary.crash();
     pair.standby.run();
-    pair.fail_over();
+    pair.standby.promote();
+    pair.proxy.redirect(&pair.standby.address());
     // Another server, which knows nothing of the old primary, gives the version number away again.
     let mut other = Frazil::idle(&pair.server.data);
     other.run(&pair.launch).await;

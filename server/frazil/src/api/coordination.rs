@@ -104,8 +104,7 @@ pub async fn reset_writer_position(
     Ok(Json(api.catalog.coordination.reset(&ctx, &warehouse, ident, body.of(id)).await?.into()))
 }
 
-/// List the requests that wanted to change a table, the newest first, with what became of each. One that changed nothing
-/// is listed soon after its answer.
+/// List the requests that wanted to change a table, the newest first, with what became of each.
 #[utoipa::path(get, path = "/coordination/v1/{prefix}/namespaces/{namespace}/tables/{table}/commits",
     tag = "coordination", params(Pages),
     responses((status = 200, description = "The commit log", body = ListCommitsResponse)))]

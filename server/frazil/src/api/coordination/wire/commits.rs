@@ -97,7 +97,7 @@ pub enum StatusOfAttempt {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ListCommitsResponse {
-    /// The newest first.
+    /// The newest first. A request that changed nothing is listed soon after its answer.
     commits: Vec<CommitResponse>,
     /// The token of the next page; null after the last one.
     #[schema(required)]
