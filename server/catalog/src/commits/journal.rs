@@ -39,11 +39,26 @@ pub struct Passage {
 }
 
 /// What became of a request, in the words of the log.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Ending {
+    pub outcome: Outcome,
     pub duplicate_of: Option<i64>,
     pub attempt: Option<AttemptId>,
     pub detail: Option<String>,
+}
+
+impl Ending {
+    pub fn of(outcome: Outcome) -> Self {
+        Self { outcome, duplicate_of: None, attempt: None, detail: None }
+    }
+}
+
+/// The table that a request was for.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    pub warehouse: WarehouseId,
+    pub table_uuid: Uuid,
+    pub ident: &'a TableIdent,
 }
 
 /// Takes entries and writes them as the database takes them.
@@ -126,17 +141,17 @@ pub fn count(outcome: Outcome, passage: Passage) {
 /// The entry of a request.
 pub fn entry(
     ctx: &RequestContext,
-    (warehouse, table_uuid, ident): (WarehouseId, Uuid, &TableIdent),
+    subject: Subject<'_>,
     intent: &Intent,
     passage: Passage,
-    (outcome, ending): (Outcome, Ending),
+    ending: Ending,
 ) -> LogEntry {
     let identity = intent.identity();
     LogEntry {
         id: ctx.new_id(),
-        warehouse,
-        table_uuid,
-        ident: ident.clone(),
+        warehouse: subject.warehouse,
+        table_uuid: subject.table_uuid,
+        ident: subject.ident.clone(),
         at_ms: ctx.now_ms(),
         request_id: ctx.request_id.clone(),
         principal: ctx.principal.name().to_owned(),
@@ -145,7 +160,7 @@ pub fn entry(
         ref_name: intent.ref_name.clone(),
         writer: identity.map(|identity| identity.writer.clone()),
         position: identity.and_then(|identity| identity.position.clone()),
-        outcome,
+        outcome: ending.outcome,
         attempt: ending.attempt,
         duplicate_of: ending.duplicate_of,
         detail: ending.detail,
@@ -156,7 +171,7 @@ pub fn entry(
 }
 
 /// What an error says became of the request.
-pub fn failed(error: &Error, attempt: Option<AttemptId>) -> (Outcome, Ending) {
+pub fn failed(error: &Error, attempt: Option<AttemptId>) -> Ending {
     let outcome = match error.kind() {
         Kind::CommitFailed => Outcome::Conflicted,
         Kind::StateUnknown => Outcome::InDoubt,
@@ -166,7 +181,7 @@ pub fn failed(error: &Error, attempt: Option<AttemptId>) -> (Outcome, Ending) {
     if matches!(outcome, Outcome::Refused) {
         counter!(REFUSALS_TOTAL, "reason" => reason(error.kind())).increment(1);
     }
-    (outcome, Ending { detail: Some(error.message().to_owned()), attempt, duplicate_of: None })
+    Ending { attempt, detail: Some(error.message().to_owned()), ..Ending::of(outcome) }
 }
 
 fn reason(kind: Kind) -> &'static str {

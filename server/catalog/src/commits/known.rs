@@ -93,8 +93,8 @@ impl Commits {
     /// Writes down of a request that landed before that it came again.
     pub(super) fn write_down_known(&self, ctx: &RequestContext, warehouse: &Warehouse, change: &Change) {
         let duplicate_of = change.request.snapshot_ids().last().copied();
-        let ending = Ending { duplicate_of, ..Ending::default() };
-        self.write_down(ctx, warehouse, change, Passage::default(), (Outcome::Duplicate, ending));
+        let ending = Ending { duplicate_of, ..Ending::of(Outcome::Duplicate) };
+        self.write_down(ctx, warehouse, change, Passage::default(), ending);
     }
 }
 

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use metrics::{counter, histogram};
 use tokio::sync::OwnedMutexGuard;
 use tracing::Instrument;
+use uuid::Uuid;
 
-use crate::commits::journal::{Ending, Passage, count, entry, failed};
+use crate::commits::journal::{Ending, Passage, Subject, count, entry, failed};
 use crate::commits::judge::{Asking, Fit, Judge, Verdict};
 use crate::commits::known::{Landing, in_doubt, landing};
-use crate::commits::lineage::{Asked, LedgerRead};
+use crate::commits::lineage::{Asked, Class, LedgerRead};
 use crate::commits::log::{LogEntry, Outcome};
 use crate::commits::part::Part;
 use crate::commits::queue::{Member, Queue};
@@ -21,7 +22,7 @@ use crate::commits::{Change, Commits};
 use crate::context::RequestContext;
 use crate::error::{Error, Kind, Result};
 use crate::idempotency::{Answer, Ran, Receipt};
-use crate::ident::{AttemptId, TableIdent};
+use crate::ident::{AttemptId, TableIdent, WarehouseId};
 use crate::tabulars::{Pointer, TabularKind};
 use crate::warehouses::Warehouse;
 
@@ -123,7 +124,7 @@ impl Commits {
             };
             match judge.judge(&asking).await {
                 Ok(Verdict::Waits) => later.push(member),
-                Ok(verdict) => joined.extend(self.settle(warehouse, &judge, size, (member, verdict))),
+                Ok(verdict) => joined.extend(self.settle(&judge, size, member, verdict)),
                 // At once, and not after the swap: losers that are answered together come back together.
                 Err(error) => {
                     self.give_turn(queue, &judge.part, &member, &error);
@@ -132,7 +133,7 @@ impl Commits {
             }
         }
         let mut again = match judge.part.is_changed() {
-            true => self.write(queue, warehouse, judge, joined).await,
+            true => self.write(queue, judge, joined).await,
             false => Vec::new(),
         };
         again.extend(later);
@@ -158,7 +159,7 @@ impl Commits {
                 _ => return Err(TabularKind::Table.missing(&group[0].change.ident)),
             };
             let asked = group.iter().flat_map(|member| member.change.asked()).collect();
-            self.judge_for(warehouse, (pointer, group[0].change.ident.clone()), asked).await
+            self.judge_for(warehouse, pointer, group[0].change.ident.clone(), asked).await
         };
         match judge.await {
             Ok(judge) => Ok((judge, group)),
@@ -170,7 +171,8 @@ impl Commits {
     pub(super) async fn judge_for<'a>(
         &'a self,
         warehouse: &'a Arc<Warehouse>,
-        (pointer, ident): (Pointer, TableIdent),
+        pointer: Pointer,
+        ident: TableIdent,
         asked: Vec<Asked>,
     ) -> Result<Judge<'a>> {
         let ledger = match asked.is_empty() {
@@ -210,13 +212,8 @@ impl Commits {
     }
 
     /// Answers what does not depend on the swap; returns what does.
-    fn settle(
-        &self,
-        warehouse: &Warehouse,
-        judge: &Judge<'_>,
-        size: usize,
-        (member, verdict): (Member, Verdict),
-    ) -> Option<Joined> {
+    fn settle(&self, judge: &Judge<'_>, size: usize, member: Member, verdict: Verdict) -> Option<Joined> {
+        let duplicate_of = |of| Ending { duplicate_of: Some(of), ..Ending::of(Outcome::Duplicate) };
         let (part, now) = (&judge.part, judge.part.before());
         let joined = |member, outcome, duplicate_of| Some(Joined { member, outcome, duplicate_of, fit: Fit::AsSent });
         match verdict {
@@ -228,42 +225,36 @@ impl Commits {
             }
             Verdict::Unchanged if part.is_changed() => joined(member, Outcome::Unchanged, None),
             Verdict::Known { of } => {
-                self.conclude(warehouse, member, size, (Outcome::Duplicate, Some(of)), Ran::Unchanged(now));
+                self.conclude(judge.warehouse, member, size, duplicate_of(of), Ran::Unchanged(now));
                 None
             }
             Verdict::Duplicate { of } => {
                 let ran = duplicate(&member, now, of);
-                self.conclude(warehouse, member, size, (Outcome::Duplicate, Some(of)), ran);
+                self.conclude(judge.warehouse, member, size, duplicate_of(of), ran);
                 None
             }
             Verdict::Unchanged | Verdict::Waits => {
-                self.conclude(warehouse, member, size, (Outcome::Unchanged, None), Ran::Unchanged(now));
+                self.conclude(judge.warehouse, member, size, Ending::of(Outcome::Unchanged), Ran::Unchanged(now));
                 None
             }
         }
     }
 
     /// Writes and swaps for those who joined, and answers them; returns those who are to be judged again.
-    async fn write(
-        &self,
-        queue: &Queue,
-        warehouse: &Arc<Warehouse>,
-        judge: Judge<'_>,
-        joined: Vec<Joined>,
-    ) -> Vec<Member> {
+    async fn write(&self, queue: &Queue, judge: Judge<'_>, joined: Vec<Joined>) -> Vec<Member> {
         let Some(latest) = joined.iter().max_by_key(|one| one.member.ctx.deadline) else { return Vec::new() };
         let (ctx, size) = (latest.member.ctx.clone(), joined.len());
         let attempt = AttemptId(ctx.new_id());
         let uuid = judge.part.metadata().uuid();
         let rebased: Vec<i64> =
             judge.part.lineage().iter().filter(|one| one.rebased).map(|one| one.snapshot_id).collect();
-        let classes = judge.classes;
+        let (warehouse, classes) = (judge.warehouse, judge.classes);
         let written = match judge.part.ready(&ctx).await {
             Ok(written) => written,
             Err(error) => return self.refuse_all(warehouse, joined, size, &error),
         };
         let answer = written.target.answer();
-        let log = joined.iter().map(|one| self.logged(warehouse, one, uuid, (size, attempt))).collect();
+        let log = joined.iter().map(|one| one.logged(warehouse.id, uuid, attempt, size)).collect();
         let receipts = joined.iter().filter(|one| one.is_applied());
         let receipts: Vec<Receipt> = receipts.filter_map(|one| one.member.ticket.receipt(answer.clone())).collect();
         match self.write_and_swap(&ctx, warehouse, vec![written], Attempted { attempt, receipts, log }).await {
@@ -347,12 +338,7 @@ impl Commits {
     }
 
     /// Best effort: a class that is not remembered is worked out again.
-    fn remember_classes(
-        &self,
-        warehouse: &Warehouse,
-        uuid: uuid::Uuid,
-        classes: Vec<(i64, crate::commits::lineage::Class)>,
-    ) {
+    fn remember_classes(&self, warehouse: &Warehouse, uuid: Uuid, classes: Vec<(i64, Class)>) {
         if classes.is_empty() {
             return;
         }
@@ -362,19 +348,6 @@ impl Commits {
                 tracing::debug!(error = &error as &dyn std::error::Error, "classes of snapshots were not remembered");
             }
         });
-    }
-
-    fn logged(
-        &self,
-        warehouse: &Warehouse,
-        one: &Joined,
-        uuid: uuid::Uuid,
-        (size, attempt): (usize, AttemptId),
-    ) -> LogEntry {
-        let ending = Ending { duplicate_of: one.duplicate_of, attempt: Some(attempt), detail: None };
-        let (member, outcome) = (&one.member, (one.outcome, ending));
-        let table = (warehouse.id, uuid, &member.change.ident);
-        entry(&member.ctx, table, &member.change.intent, member.passage(size), outcome)
     }
 
     fn refuse_all(&self, warehouse: &Warehouse, joined: Vec<Joined>, size: usize, error: &Error) -> Vec<Member> {
@@ -389,16 +362,8 @@ impl Commits {
         member.answer(Err(error));
     }
 
-    fn conclude(
-        &self,
-        warehouse: &Warehouse,
-        member: Member,
-        size: usize,
-        (outcome, duplicate_of): (Outcome, Option<i64>),
-        ran: Ran,
-    ) {
-        let ending = Ending { duplicate_of, ..Ending::default() };
-        self.write_down(&member.ctx, warehouse, &member.change, member.passage(size), (outcome, ending));
+    fn conclude(&self, warehouse: &Warehouse, member: Member, size: usize, ending: Ending, ran: Ran) {
+        self.write_down(&member.ctx, warehouse, &member.change, member.passage(size), ending);
         member.answer(Ok(ran));
     }
 
@@ -409,12 +374,12 @@ impl Commits {
         warehouse: &Warehouse,
         change: &Change,
         passage: Passage,
-        ending: (Outcome, Ending),
+        ending: Ending,
     ) {
-        count(ending.0, passage);
+        count(ending.outcome, passage);
         if let Some(pointer) = &change.read.pointer {
-            let table = (warehouse.id, pointer.uuid, &change.ident);
-            self.journal.write([entry(ctx, table, &change.intent, passage, ending)]);
+            let subject = Subject { warehouse: warehouse.id, table_uuid: pointer.uuid, ident: &change.ident };
+            self.journal.write([entry(ctx, subject, &change.intent, passage, ending)]);
         }
     }
 }
@@ -449,6 +414,14 @@ impl Joined {
             None => Ran::Unchanged(answer),
         };
         self.member.answer(Ok(ran));
+    }
+
+    /// The entry that goes with the swap.
+    fn logged(&self, warehouse: WarehouseId, table_uuid: Uuid, attempt: AttemptId, group_size: usize) -> LogEntry {
+        let change = &self.member.change;
+        let subject = Subject { warehouse, table_uuid, ident: &change.ident };
+        let ending = Ending { duplicate_of: self.duplicate_of, attempt: Some(attempt), ..Ending::of(self.outcome) };
+        entry(&self.member.ctx, subject, &change.intent, self.member.passage(group_size), ending)
     }
 
     /// Whether the swap is for its own change, so that its answer is kept with its key in the swap itself.

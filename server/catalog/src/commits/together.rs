@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::blocking;
-use crate::commits::journal::{Ending, Passage, count, entry, failed};
+use crate::commits::journal::{Ending, Passage, Subject, count, entry, failed};
 use crate::commits::judge::{Asking, Fit, Verdict};
 use crate::commits::known::current;
 use crate::commits::log::{LogEntry, Outcome};
@@ -126,7 +126,7 @@ impl Commits {
     ) {
         let outcome = if are_duplicates { Outcome::Duplicate } else { Outcome::Unchanged };
         for change in changes {
-            self.write_down(ctx, warehouse, change, Passage::default(), (outcome, Ending::default()));
+            self.write_down(ctx, warehouse, change, Passage::default(), Ending::of(outcome));
         }
     }
 
@@ -148,8 +148,8 @@ impl Commits {
         for change in changes {
             let (part, verdict) = match &change.read.pointer {
                 Some(pointer) if pointer.kind == TabularKind::Table => {
-                    let table = (pointer.clone(), change.ident.clone());
-                    let mut judge = self.judge_for(warehouse, table, change.asked()).await?;
+                    let (pointer, ident) = (pointer.clone(), change.ident.clone());
+                    let mut judge = self.judge_for(warehouse, pointer, ident, change.asked()).await?;
                     let verdict = judge.judge(&Asking { ctx, change, arrived: None, is_abandoned: false }).await?;
                     (judge.part, verdict)
                 }
@@ -213,9 +213,9 @@ fn drafted_log(
             Verdict::Unchanged | Verdict::Waits => Outcome::Unchanged,
             Verdict::Known { .. } | Verdict::Duplicate { .. } => Outcome::Duplicate,
         };
-        let ending = Ending { attempt: Some(attempt), ..Ending::default() };
-        let table = (warehouse.id, part.metadata().uuid(), &change.ident);
-        entry(ctx, table, &change.intent, passage, (outcome, ending))
+        let ending = Ending { attempt: Some(attempt), ..Ending::of(outcome) };
+        let subject = Subject { warehouse: warehouse.id, table_uuid: part.metadata().uuid(), ident: &change.ident };
+        entry(ctx, subject, &change.intent, passage, ending)
     };
     changes.iter().zip(drafted.parts.iter().zip(&drafted.verdicts)).map(of).collect()
 }
