@@ -61,10 +61,19 @@ def unit(bench, log):
 
 
 def faults(bench, log):
-    """The server as its failpoints are built into it, killed and cut off; a minute of chaos at the end."""
+    """The server as its failpoints are built into it, killed and cut off; chaos of a minute is a part of it."""
+    test_faults(bench, log)
+
+
+def chaos(bench, log):
+    test_faults(bench, log, "soak", FAULTS_SECONDS="600")
+
+
+def test_faults(bench, log, *tests, **environment):
     database = bench.postgres.fresh_database("faults")
     with_failpoints = ["--workspace", "--features", "faults/failpoints", "--test", "faults"]
-    cargo(["test", "--locked", *with_failpoints, "--no-fail-fast"], log, 2400, POSTGRES_DATABASE_URL=database)
+    arguments = ["test", "--locked", *with_failpoints, "--no-fail-fast", "--", *tests]
+    cargo(arguments, log, 2400, POSTGRES_DATABASE_URL=database, **environment)
 
 
 def adls(bench, log):
@@ -108,6 +117,7 @@ CARGO = (
     Suite("openapi", "openapi/frazil.yaml against `frazil openapi`", openapi),
     Suite("unit", "cargo test: rules, both stores, black box over HTTP", unit),
     Suite("faults", "the server against killed processes, cut connections, failing databases and disks", faults),
+    Suite("faults-chaos", "ten minutes of chaos on each store, judged by a model", chaos, faults=True),
     Suite("adls", "object storage of ADLS against Azurite", adls, ("azurite",), ("node",), wide=True),
     Suite("idle", "size of the release binary and of a server at rest", idle, wide=True),
 )

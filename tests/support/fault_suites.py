@@ -164,7 +164,7 @@ FAULTS = (
         1200,
         keys=False,
         runs=4,
-        rows=20_000,
+        rows=10_000,
         per_second=500,
         batch=3000,
         batches=100,

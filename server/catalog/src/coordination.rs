@@ -7,7 +7,7 @@ use futures::FutureExt;
 use crate::commits::ancestry::{History, Met, Sought};
 use crate::commits::lineage::{Landed, LineageStore, Walk, WriterRow};
 use crate::commits::log::{LogEntry, LogStore, Wanted};
-use crate::commits::store::{News, PointerChange, Target};
+use crate::commits::store::{CommitStore, News, PointerChange, Resolution, Target};
 use crate::context::RequestContext;
 use crate::documents::{Documents, TableDocument};
 use crate::error::Result;
@@ -41,6 +41,7 @@ const ROWS_MAX: u32 = 1_000;
 pub struct Coordination {
     lineage: Arc<dyn LineageStore>,
     log: Arc<dyn LogStore>,
+    commits: Arc<dyn CommitStore>,
     tabulars: Tabulars,
     documents: Documents,
 }
@@ -55,7 +56,7 @@ struct Asked {
 
 impl Coordination {
     pub fn new(store: Arc<dyn Store>, tabulars: Tabulars, documents: Documents) -> Self {
-        Self { lineage: store.clone(), log: store, tabulars, documents }
+        Self { lineage: store.clone(), log: store.clone(), commits: store, tabulars, documents }
     }
 
     /// A page of the ledger, by ref and writer.
@@ -150,7 +151,7 @@ impl Coordination {
     /// What became of a request.
     pub async fn attempt(
         &self,
-        _ctx: &RequestContext,
+        ctx: &RequestContext,
         warehouse: &Warehouse,
         ident: &TableIdent,
         wanted: Wanted,
@@ -164,6 +165,9 @@ impl Coordination {
             Some(id) => self.lineage.walk(warehouse.id, table.uuid, Walk::step(id)).await?.pop(),
         };
         let mut attempt = Attempt::told(landed.as_ref(), entries);
+        if attempt.status == Status::InDoubt && self.is_lost(ctx, &attempt).await? {
+            attempt.status = Status::Failed;
+        }
         if let Some((landed, ref_name)) = landed.as_ref().and_then(|landed| Some((landed, landed.ref_name.as_deref()?)))
         {
             // What became of it is known; whether it still counts is told where the metadata can be read.
@@ -176,6 +180,14 @@ impl Coordination {
             };
         }
         Ok(attempt)
+    }
+
+    /// Whether a swap in doubt did not happen, and no longer can. The process that sent it may have died before it knew.
+    async fn is_lost(&self, ctx: &RequestContext, attempt: &Attempt) -> Result<bool> {
+        match attempt.entries.first().and_then(|entry| entry.attempt) {
+            Some(id) => Ok(self.commits.resolve(id, ctx.now_ms()).await? == Resolution::Aborted),
+            None => Ok(false),
+        }
     }
 
     async fn landing(&self, warehouse: &Warehouse, table: &Pointer, question: landing::Question) -> Result<Landing> {

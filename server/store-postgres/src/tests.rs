@@ -15,7 +15,6 @@ use uuid::Uuid;
 
 use super::*;
 
-mod in_doubt;
 mod outbox;
 
 catalog::store_conformance!(#[sqlx::test(migrator = "crate::MIGRATOR")] (pool: PgPool) {

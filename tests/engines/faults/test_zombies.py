@@ -80,6 +80,35 @@ def test_a_killed_jobs_commit_that_arrives_after_its_successors_first_adds_nothi
     assert spark.files_twice(numbers) == []
 
 
+@pytest.mark.parametrize("sink", ("classic", "v2"))
+def test_a_commit_whose_mark_is_expired_when_its_job_comes_back_adds_nothing(lake, spark, between, numbers, size, sink):
+    """The job dies before it hears that its commit landed; then the snapshot that tells of it goes."""
+    died = threading.Event()
+
+    def landed_and_killed(send):
+        answer = send()
+        lake.flink.kill()
+        died.set()
+        return [answer, None]
+
+    job = begin(lake, numbers, size, sink)
+    streams.wait_for_commits(between, 3)
+    between.to_next_commit(landed_and_killed)
+    assert died.wait(BOUND_S)
+    for call in (sparks.COMPACT, sparks.EXPIRE.replace(f"=> {sparks.RETAINED})", "=> 1)")):
+        spark.sql(call.format(table=numbers.removeprefix("frazil.")))
+    assert lake.checkpoints(numbers) == []
+    between.commits.clear()
+    lake.flink.begin()
+    successor = begin(lake, numbers, size, sink, lake.flink.newest_checkpoint(job))
+    streams.wait_for_end(lake, successor)
+
+    first = between.commits[0].answers[0]
+    assert first.status == 200 and streams.is_duplicate(first)
+    assert spark.ids(numbers) == (size.rows, size.rows, 1, size.rows)
+    assert spark.files_twice(numbers) == []
+
+
 def begin(lake, table, size, sink, restore=None):
     streams.open_session(lake, sink, restore)
     lake.numbers(size.rows, per_second=size.per_second)

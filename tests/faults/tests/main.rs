@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test needs and does not get is its failure")]
 
+mod answers;
 mod compaction;
 mod connection;
 mod crowds;

@@ -159,3 +159,15 @@ async fn a_client_that_hangs_up_does_not_cancel_a_commit_whose_files_are_begun()
     probe.send_again(&commit).await;
     probe.assert_clean().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_written_for_a_commit_that_fails_is_deleted() {
+    let mut server = Frazil::on_sqlite().await;
+    let mut probe = Probe::new(&server.catalog()).await;
+    server.terminate();
+    server.run(&Launch::default().failing_at("metadata-written=error@1")).await;
+    let commit = probe.append("second", job(0, 1)).await;
+    let told = probe.send(&commit).await;
+    assert_eq!(told.as_ref().unwrap().status, 503, "{told:?}");
+    assert!(!probe.settle(&commit, told).await);
+}
