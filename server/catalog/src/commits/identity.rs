@@ -210,11 +210,6 @@ impl Counts {
     pub fn of(summary: &Summary) -> Self {
         Self(COUNTS.map(|key| summary.get(key).and_then(|count| count.parse().ok()).unwrap_or(0)))
     }
-
-    /// Whether there is anything to compare: nothing counted is like nothing told.
-    pub fn tell(&self) -> bool {
-        self.0.iter().any(|count| *count != 0)
-    }
 }
 
 #[cfg(test)]
