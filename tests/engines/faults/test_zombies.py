@@ -36,7 +36,7 @@ def test_every_run_of_a_job_that_ends_at_max_under_one_id_is_kept(lake, spark, n
     assert set(lake.checkpoints(numbers)) == {2**63 - 1}
 
 
-def test_a_run_without_state_that_counts_from_one_again_loses_nothing(lake, spark, between, numbers, size, name):
+def test_a_run_without_state_that_counts_from_one_again_loses_nothing(lake, spark, numbers, size, name):
     id = name[1:].ljust(32, "0")
     for run in range(2):
         streams.open_session(lake, "classic", **{FIXED_JOB_ID: id})

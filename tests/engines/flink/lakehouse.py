@@ -48,10 +48,10 @@ class Lakehouse:
         self.report.ran(self.warehouse)
         return job
 
-    def numbers(self, rows, per_second=1000):
-        """Makes the source `numbers`: the ids 1 to `rows`, then its end."""
+    def numbers(self, rows, per_second=1000, first=1):
+        """Makes the source `numbers`: that many ids from the first on, then its end."""
         source = {"connector": "datagen", "rows-per-second": per_second, "number-of-rows": rows}
-        source |= {"fields.id.kind": "sequence", "fields.id.start": 1, "fields.id.end": rows}
+        source |= {"fields.id.kind": "sequence", "fields.id.start": first, "fields.id.end": first + rows - 1}
         self.run(f"CREATE TEMPORARY TABLE numbers (id BIGINT, v INT) WITH ({options(source)})")
 
     def crash(self):
