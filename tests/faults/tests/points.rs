@@ -73,6 +73,7 @@ async fn dies_at(point: &str, fate: Fate, launch: &Launch) {
     assert_eq!(landed.len(), 1, "half of a group landed");
     let landed = landed.contains(&true);
     assert!(fate == Fate::Either || landed == (fate == Fate::Landed), "{point}: landed is {landed}");
+    probe.excuse_leftovers();
     for (commit, told) in commits.iter().zip(told) {
         probe.settle(commit, told).await;
     }

@@ -98,6 +98,11 @@ impl Probe {
         .await
     }
 
+    /// A process was killed: what it had written and not yet swapped may lie around.
+    pub fn excuse_leftovers(&mut self) {
+        self.told_unknown = true;
+    }
+
     /// Holds a commit's answer against the table, sends the commit again, and looks for what should not be there. Tells
     /// whether it had landed.
     pub async fn settle(&mut self, prepared: &Prepared, told: Told) -> bool {
