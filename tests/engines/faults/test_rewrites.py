@@ -22,7 +22,7 @@ def table(spark, namespace, size):
     table = f"frazil.{namespace}.readings"
     spark.sql(
         f"""CREATE TABLE {table} (id bigint, place string) USING iceberg PARTITIONED BY (place)
-            TBLPROPERTIES ('frazil.commit.rebase' = 'append', 'write.delete.mode' = 'merge-on-read',
+            TBLPROPERTIES ('frazil.commit.rebase' = 'append', 'commit.retry.num-retries' = '10', 'write.delete.mode' = 'merge-on-read',
             'write.merge.mode' = 'merge-on-read', 'write.update.mode' = 'merge-on-read')"""
     )
     spark.sql(f"INSERT INTO {table} SELECT id, 'kept' FROM range({size.rows})")

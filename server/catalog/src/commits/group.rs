@@ -59,6 +59,9 @@ fn in_turn(waiting: &[Waiting<'_>], places: &[usize]) -> Vec<usize> {
     rounds.into_iter().map(|(_, at)| at).collect()
 }
 
+/// How many times its length a turn may take for a request that was late before.
+const LENGTHENED_MAX: u32 = 8;
+
 /// Turns on branches: for a while a branch waits for one request that lost to commits which never lose.
 #[derive(Debug, Default)]
 pub struct Turns {
@@ -71,6 +74,8 @@ struct Turn {
     since: Instant,
     /// When it ended, or is to end at the latest.
     until: Instant,
+    /// The request came in time.
+    is_taken: bool,
 }
 
 impl Turn {
@@ -86,14 +91,25 @@ impl Turn {
 
 impl Turns {
     /// Reserves a turn, if the branch has none and none has just ended.
+    ///
+    /// A request that came too late for its last turn has twice as long for the next one, up to [`LENGTHENED_MAX`] times
+    /// `length`: it is not slower for being late again.
     pub fn reserve(&mut self, ref_name: &str, snapshot_id: i64, now: Instant, length: Duration) {
+        let before = self.of_ref.get(ref_name);
+        if before.is_some_and(|turn| now < turn.rest_until()) {
+            return;
+        }
+        let missed = before.filter(|turn| turn.snapshot_id == snapshot_id && !turn.is_taken);
+        let lengthened = missed.map_or(length, |turn| ((turn.until - turn.since) * 2).min(length * LENGTHENED_MAX));
+        let turn = Turn { snapshot_id, since: now, until: now + lengthened, is_taken: false };
         self.of_ref.retain(|_, turn| now < turn.rest_until());
-        self.of_ref.entry(ref_name.to_owned()).or_insert(Turn { snapshot_id, since: now, until: now + length });
+        self.of_ref.insert(ref_name.to_owned(), turn);
     }
 
     /// The request has come, so its turn is over.
     pub fn take(&mut self, ref_name: &str, snapshot_id: i64, now: Instant) {
         if let Some(turn) = self.of_ref.get_mut(ref_name).filter(|turn| turn.snapshot_id == snapshot_id) {
+            turn.is_taken |= now < turn.until;
             turn.until = turn.until.min(now);
         }
     }
@@ -189,6 +205,21 @@ mod tests {
         assert!(turns.admits("main", Some(9), taken + TURN / 8), "the branch rests");
         turns.reserve("main", 8, taken + TURN / 4, TURN);
         assert!(!turns.admits("main", Some(9), taken + TURN / 4), "and then waits again");
+    }
+
+    #[test]
+    fn a_request_that_was_late_for_its_turn_has_longer_for_the_next() {
+        let (mut now, mut turns) = (Instant::now(), Turns::default());
+        turns.reserve("main", 7, now, TURN);
+        for length in [TURN * 2, TURN * 4, TURN * 8, TURN * 8] {
+            now += TURN * 20;
+            turns.take("main", 7, now);
+            turns.reserve("main", 7, now, TURN);
+            assert_eq!(turns.next_end(now), Some(now + length));
+        }
+        now += TURN * 20;
+        turns.reserve("main", 8, now, TURN);
+        assert_eq!(turns.next_end(now), Some(now + TURN), "another one has its own");
     }
 
     #[test]
