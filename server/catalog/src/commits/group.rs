@@ -106,7 +106,8 @@ impl Turns {
         self.of_ref.insert(ref_name.to_owned(), turn);
     }
 
-    /// The request has come, so its turn is over.
+    /// The request got through, or was refused for good, so its turn is over. One that loses in its turn, to a group that
+    /// was under way when it got it, keeps what is left.
     pub fn take(&mut self, ref_name: &str, snapshot_id: i64, now: Instant) {
         if let Some(turn) = self.of_ref.get_mut(ref_name).filter(|turn| turn.snapshot_id == snapshot_id) {
             turn.is_taken |= now < turn.until;

@@ -257,9 +257,6 @@ impl Queue {
             if member.judged == 0 {
                 member.waited = now.saturating_duration_since(member.arrived);
             }
-            if let (Some(name), Some(snapshot_id)) = (&member.change.intent.ref_name, member.change.intent.moved_to) {
-                state.turns.take(name, snapshot_id, now);
-            }
         }
         let ids = group.iter().flat_map(|member| member.change.request.snapshot_ids());
         state.under_way = ids.copied().collect();
@@ -277,6 +274,13 @@ impl Queue {
         gauge!(QUEUE_DEPTH).increment(members.len() as f64);
         let mut state = self.state();
         members.into_iter().rev().for_each(|member| state.waiting.push_front(member));
+    }
+
+    /// The request needs its turn no more, if it had one.
+    pub fn end_turn(&self, member: &Member) {
+        if let (Some(name), Some(snapshot_id)) = (&member.change.intent.ref_name, member.change.intent.moved_to) {
+            self.state().turns.take(name, snapshot_id, Instant::now());
+        }
     }
 
     pub fn reserve_turn(&self, ref_name: &str, snapshot_id: i64, length: Duration) {

@@ -124,10 +124,16 @@ impl Commits {
             };
             match judge.judge(&asking).await {
                 Ok(Verdict::Waits) => later.push(member),
-                Ok(verdict) => joined.extend(self.settle(&judge, size, member, verdict)),
+                Ok(verdict) => {
+                    queue.end_turn(&member);
+                    joined.extend(self.settle(&judge, size, member, verdict));
+                }
                 // At once, and not after the swap: losers that are answered together come back together.
                 Err(error) => {
-                    self.give_turn(queue, &judge.part, &member, &error);
+                    match error.kind() {
+                        Kind::CommitFailed => self.give_turn(queue, &judge.part, &member),
+                        _ => queue.end_turn(&member),
+                    }
                     self.refuse(warehouse, member, size, error);
                 }
             }
@@ -307,15 +313,12 @@ impl Commits {
     }
 
     /// What lost its head to rebased commits, which never lose theirs, gets a turn.
-    fn give_turn(&self, queue: &Queue, part: &Part, member: &Member, error: &Error) {
+    fn give_turn(&self, queue: &Queue, part: &Part, member: &Member) {
         let intent = &member.change.intent;
         let (Some(ref_name), Some(moved_to), Some(asserted)) = (&intent.ref_name, intent.moved_to, intent.asserted)
         else {
             return;
         };
-        if error.kind() != Kind::CommitFailed {
-            return;
-        }
         let metadata = part.metadata();
         let head = metadata.refs().get(ref_name).map(|reference| reference.snapshot_id);
         let parent = |id: &i64| metadata.snapshot(*id).and_then(|snapshot| snapshot.parent_id());
