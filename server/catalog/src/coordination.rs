@@ -211,7 +211,7 @@ impl Coordination {
         wanted: &[Landed],
     ) -> Result<Vec<Met>> {
         let metadata = &document.metadata;
-        let head = metadata.refs().get(ref_name).map(|head| head.snapshot_id);
+        let head = metadata.head(ref_name);
         let wanted: Vec<_> = wanted.iter().map(Sought::from).collect();
         History { lineage: &*self.lineage, warehouse: warehouse.id, metadata }.meets(head, &wanted).await
     }

@@ -184,6 +184,11 @@ impl TableMetadata {
         &self.refs
     }
 
+    /// The snapshot that a branch or tag points to.
+    pub fn head(&self, ref_name: &str) -> Option<i64> {
+        self.refs.get(ref_name).map(|target| target.snapshot_id)
+    }
+
     /// In the order of the document, which is the order in which they were added.
     pub fn snapshots(&self) -> impl ExactSizeIterator<Item = &Snapshot> {
         self.snapshots.iter().map(|snapshot| &**snapshot)

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::commits::queue::{Doors, Queues};
 use crate::commits::store::{PointerChange, Swap, SwapOutcome};
-use crate::commits::swap::{Swapper, Written, WrittenFiles, refusal};
+use crate::commits::swap::{Swapper, Written, refusal};
 use crate::context::RequestContext;
 use crate::documents::Documents;
 use crate::error::{Error, Kind, Result};
@@ -228,8 +228,7 @@ impl Tabulars {
 
     fn written(&self, warehouse: &Arc<Warehouse>, file: Option<String>) -> Written {
         let locations = file.into_iter().collect();
-        let files = WrittenFiles { documents: self.documents.clone(), warehouse: warehouse.clone(), locations };
-        Written { files: Some(files), ..Written::default() }
+        Written { documents: self.documents.clone(), warehouse: warehouse.clone(), locations, journal: None }
     }
 
     async fn swap(

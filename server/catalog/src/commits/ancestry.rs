@@ -10,7 +10,7 @@ use crate::ident::WarehouseId;
 use crate::metadata::{Snapshot, TableMetadata};
 
 /// How far back the lineage is walked, in snapshots. There is one walk to a question, for a commit must end.
-pub const WALK_MAX: u32 = 10_000;
+const WALK_MAX: u32 = 10_000;
 
 /// The snapshots of a table behind any head: those of the document, then those of the lineage.
 pub struct History<'a> {
@@ -172,13 +172,14 @@ impl Judge<'_> {
         }))
     }
 
-    async fn walk(&mut self, from: i64, until: Option<i64>) -> Result<Arc<Vec<Landed>>> {
+    /// The lineage from one snapshot back to another, or to the root; read once for a group.
+    pub(super) async fn walk(&mut self, from: i64, until: Option<i64>) -> Result<Arc<Vec<Landed>>> {
         if let Some(rows) = self.walks.get(&(from, until)) {
             return Ok(rows.clone());
         }
         let metadata = self.part.metadata();
-        let asserted = until.and_then(|id| metadata.snapshot(id));
-        let sequence_number_min = asserted.map_or(i64::MIN, Snapshot::sequence_number);
+        let end = until.and_then(|id| metadata.snapshot(id));
+        let sequence_number_min = end.map_or(i64::MIN, Snapshot::sequence_number);
         let walk = Walk { from, until, sequence_number_min, limit: WALK_MAX };
         let rows = Arc::new(self.commits.lineage.walk(self.warehouse.id, metadata.uuid(), walk).await?);
         self.walks.insert((from, until), rows.clone());
@@ -200,17 +201,7 @@ mod tests {
     use super::*;
 
     fn landed(snapshot_id: i64, parent_id: Option<i64>) -> Landed {
-        Landed {
-            snapshot_id,
-            parent_id,
-            sequence_number: snapshot_id,
-            ref_name: None,
-            class: None,
-            writer: None,
-            is_first: false,
-            rebased: false,
-            at_ms: 0,
-        }
+        Landed::bare(snapshot_id, parent_id, snapshot_id, 0)
     }
 
     fn sought(snapshot_id: i64, sequence_number: i64) -> Sought {

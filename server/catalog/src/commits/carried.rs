@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::commits::ancestry::{WALK_MAX, rows_after};
+use crate::commits::ancestry::rows_after;
 use crate::commits::identity::Identity;
 use crate::commits::intent::added;
 use crate::commits::judge::Judge;
@@ -24,12 +24,11 @@ impl Judge<'_> {
         let mut picked: HashMap<i64, Mark> = HashMap::new();
         for snapshot in added(updates) {
             if let Some(source) = source_of(snapshot) {
-                let walk = Walk { from: source, until: None, sequence_number_min: i64::MIN, limit: 1 };
-                let rows = self.commits.lineage.walk(self.warehouse.id, after.uuid(), walk).await?;
+                let rows = self.commits.lineage.walk(self.warehouse.id, after.uuid(), Walk::step(source)).await?;
                 picked.extend(rows.into_iter().next().and_then(|row| row.writer).map(|mark| (snapshot.id(), mark)));
             }
         }
-        let mut landed = landed(updates, after, at_ms, |id, _| picked.get(&id).cloned());
+        let mut landed = landed(updates, after, at_ms, |id| picked.get(&id).cloned());
         // Nobody asked for the writers of what was picked.
         let is_picked = |one: &&Landed| picked.contains_key(&one.snapshot_id);
         let asked = landed.iter().filter(is_picked).filter_map(|one| asked(one.ref_name.as_deref()?, one)).collect();
@@ -80,11 +79,8 @@ impl Judge<'_> {
     }
 
     /// The snapshots behind `head` up to `target`, the oldest first; none where `target` does not descend from `head`.
-    async fn forwarded(&self, head: i64, target: i64) -> Result<Vec<Landed>> {
-        let metadata = self.part.metadata();
-        let sequence_number_min = metadata.snapshot(head).map_or(i64::MIN, Snapshot::sequence_number);
-        let walk = Walk { from: target, until: Some(head), sequence_number_min, limit: WALK_MAX };
-        let walked = self.commits.lineage.walk(self.warehouse.id, metadata.uuid(), walk).await?;
+    async fn forwarded(&mut self, head: i64, target: i64) -> Result<Vec<Landed>> {
+        let walked = self.walk(target, Some(head)).await?;
         Ok(rows_after(&walked, Some(head)).unwrap_or_default().iter().rev().cloned().collect())
     }
 

@@ -145,17 +145,8 @@ mod tests {
     }
 
     fn landed(sequence_number: i64, position: i64) -> Landed {
-        Landed {
-            snapshot_id: sequence_number,
-            parent_id: None,
-            sequence_number,
-            ref_name: Some("main".to_owned()),
-            class: None,
-            writer: Some(mark(position)),
-            is_first: false,
-            rebased: false,
-            at_ms: 0,
-        }
+        let bare = Landed::bare(sequence_number, None, sequence_number, 0);
+        Landed { ref_name: Some("main".to_owned()), writer: Some(mark(position)), ..bare }
     }
 
     #[test]

@@ -96,19 +96,15 @@ impl Journal {
     }
 
     /// Says of requests whose swap was in doubt that nothing came of them.
-    pub fn corrects(&self, entries: Vec<LogEntry>, clock: Arc<dyn Clock>) -> Box<dyn FnOnce() + Send> {
-        let this = self.clone();
-        Box::new(move || {
-            let detail = Some("the database lost the swap before it was applied; nothing was changed".to_owned());
-            let corrected = entries.into_iter().map(|entry| LogEntry {
-                id: clock.new_id(),
-                at_ms: clock.now_ms(),
-                outcome: Outcome::Failed,
-                detail: detail.clone(),
-                ..entry
-            });
-            this.write(corrected);
-        })
+    pub fn correct(&self, entries: Vec<LogEntry>, clock: &dyn Clock) {
+        let detail = Some("the database lost the swap before it was applied; nothing was changed".to_owned());
+        self.write(entries.into_iter().map(|entry| LogEntry {
+            id: clock.new_id(),
+            at_ms: clock.now_ms(),
+            outcome: Outcome::Failed,
+            detail: detail.clone(),
+            ..entry
+        }));
     }
 
     pub async fn forget(&self, before_ms: i64, limit: u32) -> Result<u64> {

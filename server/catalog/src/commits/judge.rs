@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::blocking;
 use crate::commits::intent::{Intent, added};
 use crate::commits::known::in_doubt;
-use crate::commits::lineage::{Class, Landed, LedgerRead, WriterRow};
+use crate::commits::lineage::{Class, Landed, LedgerRead};
 use crate::commits::part::Part;
 use crate::commits::rebase::{Link, Need, Relinked, Rules, need};
 use crate::commits::request::CommitRequest;
@@ -130,7 +130,7 @@ impl Judge<'_> {
     }
 
     pub(super) fn head(&self, ref_name: &str) -> Option<i64> {
-        head(self.part.metadata(), ref_name)
+        self.part.metadata().head(ref_name)
     }
 
     /// Whether a duplicate of a snapshot is one only if the swap goes through: that snapshot is in the chain itself, the
@@ -139,8 +139,8 @@ impl Judge<'_> {
         let (Some(identity), Some(ref_name)) = (intent.identity(), &intent.ref_name) else {
             return self.part.is_changed();
         };
-        let is_its = |row: &WriterRow| row.ref_name == *ref_name && row.writer == identity.writer;
-        self.part.has_landed(of) || self.part.row(is_its).is_some() || !self.has_only_grown(ref_name)
+        let has_row = self.part.row(|row| row.is_of(ref_name, &identity.writer)).is_some();
+        self.part.has_landed(of) || has_row || !self.has_only_grown(ref_name)
     }
 
     /// Whether the branch is what it was, with nothing but snapshots of the chain on top.
@@ -149,7 +149,7 @@ impl Judge<'_> {
         let below = std::iter::successors(self.head(ref_name), parent)
             .take(self.part.lineage().len() + 1)
             .find(|id| !self.part.has_landed(*id));
-        below == head(&self.before, ref_name)
+        below == self.before.head(ref_name)
     }
 
     /// Puts the snapshot where it fits, if it does not fit where its writer put it. `None`: it stays as it came.
@@ -247,10 +247,6 @@ impl Judge<'_> {
         }
         self.commits.tables.check_location(self.warehouse, &location, own.map(|pointer| pointer.id)).await
     }
-}
-
-fn head(metadata: &TableMetadata, ref_name: &str) -> Option<i64> {
-    metadata.refs().get(ref_name).map(|reference| reference.snapshot_id)
 }
 
 /// What is applied.

@@ -63,19 +63,16 @@ pub fn decide(evidence: &Evidence<'_>) -> Decision {
         return Decision::StaleEpoch { highest };
     }
     // Registered, or reset: whatever comes next is new.
-    if row.position.is_none() {
+    let Some(reached) = &row.position else {
         return Decision::GoesOn;
-    }
+    };
     if let Some(same) = evidence.same {
         return Decision::Duplicate { of: Some(same) };
     }
     // A mark has no order: another one says nothing of staleness.
-    if matches!(position, Position::Mark(_)) {
+    if evidence.is_void || matches!(position, Position::Mark(_)) {
         return Decision::GoesOn;
     }
-    let Some(reached) = row.position.as_ref().filter(|_| !evidence.is_void) else {
-        return Decision::GoesOn;
-    };
     match position.compare(reached) {
         Some(Ordering::Greater) => Decision::GoesOn,
         Some(Ordering::Equal) if evidence.builds_on_row || *position == Position::Number(END_OF_INPUT) => {

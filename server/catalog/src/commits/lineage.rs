@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use crate::commits::identity::{Counts, Identity, Position, Writer, WriterKind};
 use crate::ident::WarehouseId;
+use crate::metadata::Snapshot;
 use crate::store::StoreError;
 
 /// What a snapshot did to the files of its table, told by its manifests.
@@ -60,6 +61,29 @@ pub struct Landed {
     /// Whether the catalog put it on another head than its writer did.
     pub rebased: bool,
     pub at_ms: i64,
+}
+
+impl Landed {
+    /// A snapshot of which no more is known than its place.
+    pub fn bare(snapshot_id: i64, parent_id: Option<i64>, sequence_number: i64, at_ms: i64) -> Self {
+        Self {
+            snapshot_id,
+            parent_id,
+            sequence_number,
+            ref_name: None,
+            class: None,
+            writer: None,
+            is_first: false,
+            rebased: false,
+            at_ms,
+        }
+    }
+
+    /// What a snapshot tells of itself.
+    pub fn of(snapshot: &Snapshot, at_ms: i64) -> Self {
+        let bare = Self::bare(snapshot.id(), snapshot.parent_id(), snapshot.sequence_number(), at_ms);
+        Self { writer: Mark::of(snapshot), ..bare }
+    }
 }
 
 /// What a snapshot tells of its writer, and what it counts of itself.

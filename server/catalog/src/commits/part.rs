@@ -14,7 +14,7 @@ use crate::events::{Event, What};
 use crate::idempotency::Answer;
 use crate::ident::{TableIdent, TabularId, WarehouseId};
 use crate::location::Location;
-use crate::metadata::{self, Applied, TableMetadata, TableUpdate};
+use crate::metadata::{self, Applied, Snapshot, TableMetadata, TableUpdate};
 use crate::tabulars::{Pointer, TabularKind};
 
 /// A chain of commits on one table, not written yet. Each of them is judged against what the ones before it left.
@@ -51,10 +51,14 @@ pub(super) struct Ready {
 impl Part {
     /// Begins with a table as it is.
     pub fn new(warehouse: WarehouseId, ident: TableIdent, pointer: Pointer, metadata: TableMetadata) -> Self {
+        Self::begin(warehouse, ident, Origin::Pointer(pointer), metadata)
+    }
+
+    fn begin(warehouse: WarehouseId, ident: TableIdent, origin: Origin, metadata: TableMetadata) -> Self {
         Self {
             ident,
             warehouse,
-            origin: Origin::Pointer(pointer),
+            origin,
             metadata,
             is_changed: false,
             news: News::default(),
@@ -71,19 +75,9 @@ impl Part {
         ident: TableIdent,
         (metadata, updates): (TableMetadata, &[TableUpdate]),
     ) -> Self {
-        let id = TabularId(ctx.new_id());
-        let pointer = Pointer {
-            id,
-            kind: TabularKind::Table,
-            uuid: metadata.uuid(),
-            location: String::new(),
-            metadata_location: String::new(),
-            version: 0,
-        };
-        let mut part = Self::new(warehouse, ident, pointer, metadata);
-        part.origin = Origin::Nothing(id);
+        let mut part = Self::begin(warehouse, ident, Origin::Nothing(TabularId(ctx.new_id())), metadata);
         part.is_changed = true;
-        let landed = landed(updates, &part.metadata, ctx.now_ms(), |_, _| None);
+        let landed = landed(updates, &part.metadata, ctx.now_ms(), |_| None);
         part.tell(What::Created, landed.last(), ctx.now_ms());
         part.remember(landed, Vec::new(), ctx.now_ms());
         part
@@ -229,23 +223,17 @@ pub(super) fn landed(
     updates: &[TableUpdate],
     after: &TableMetadata,
     at_ms: i64,
-    more: impl Fn(i64, Option<&str>) -> Option<Mark>,
+    more: impl Fn(i64) -> Option<Mark>,
 ) -> Vec<Landed> {
     added(updates)
         .map(|snapshot| {
-            let ref_name = ref_of(updates, snapshot.id());
+            let id = snapshot.id();
+            let told = Landed::of(snapshot, at_ms);
             Landed {
-                snapshot_id: snapshot.id(),
-                parent_id: snapshot.parent_id(),
-                sequence_number: after
-                    .snapshot(snapshot.id())
-                    .map_or(snapshot.sequence_number(), |kept| kept.sequence_number()),
-                class: None,
-                writer: Mark::of(snapshot).or_else(|| more(snapshot.id(), ref_name.as_deref())),
-                is_first: false,
-                rebased: false,
-                ref_name,
-                at_ms,
+                sequence_number: after.snapshot(id).map_or(told.sequence_number, Snapshot::sequence_number),
+                ref_name: ref_of(updates, id),
+                writer: told.writer.or_else(|| more(id)),
+                ..told
             }
         })
         .collect()

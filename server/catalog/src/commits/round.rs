@@ -89,9 +89,7 @@ impl Commits {
             return;
         }
         if let Err(error) = self.read_again(warehouse, &mut overdue).await {
-            tell_cause(&error);
-            overdue.into_iter().for_each(|member| self.refuse(warehouse, member, 1, again(&error)));
-            return;
+            return self.refuse_all(warehouse, overdue, 1, &error, None);
         }
         for member in self.not_landed(warehouse, overdue).await {
             self.refuse(warehouse, member, 1, Error::conflict(TOO_SLOW));
@@ -104,8 +102,7 @@ impl Commits {
         let (mut judge, group) = match self.begin(queue, warehouse, group).await {
             Ok(begun) => begun,
             Err((group, error)) => {
-                tell_cause(&error);
-                group.into_iter().for_each(|member| self.refuse(warehouse, member, size, again(&error)));
+                self.refuse_all(warehouse, group, size, &error, None);
                 return Vec::new();
             }
         };
@@ -257,7 +254,10 @@ impl Commits {
         let (warehouse, classes) = (judge.warehouse, judge.classes);
         let written = match judge.part.ready(&ctx).await {
             Ok(written) => written,
-            Err(error) => return self.refuse_all(warehouse, joined, size, &error),
+            Err(error) => {
+                self.refuse_all(warehouse, members(joined), size, &error, None);
+                return Vec::new();
+            }
         };
         let answer = written.target.answer();
         let log = joined.iter().map(|one| one.logged(warehouse.id, uuid, attempt, size)).collect();
@@ -277,19 +277,17 @@ impl Commits {
             Ok(SwapOutcome::Lost | SwapOutcome::SnapshotKnown) => {
                 queue.changed([]);
                 counter!(SWAPS_LOST_TOTAL).increment(1);
-                joined.into_iter().map(|one| one.member).collect()
+                members(joined).collect()
             }
             Ok(SwapOutcome::KeyTaken) => self.without_taken_keys(warehouse, joined).await,
-            Ok(refused) => self.refuse_all(warehouse, joined, size, &refusal(refused)),
+            Ok(refused) => {
+                self.refuse_all(warehouse, members(joined), size, &refusal(refused), None);
+                Vec::new()
+            }
             Err(error) => {
-                tell_cause(&error);
                 // It may have been applied all the same.
                 queue.changed([]);
-                for one in joined {
-                    let ending = failed(&error, Some(attempt));
-                    self.write_down(&one.member.ctx, warehouse, &one.member.change, one.member.passage(size), ending);
-                    one.member.answer(Err(again(&error)));
-                }
+                self.refuse_all(warehouse, members(joined), size, &error, Some(attempt));
                 Vec::new()
             }
         }
@@ -320,7 +318,7 @@ impl Commits {
             return;
         };
         let metadata = part.metadata();
-        let head = metadata.refs().get(ref_name).map(|reference| reference.snapshot_id);
+        let head = metadata.head(ref_name);
         let parent = |id: &i64| metadata.snapshot(*id).and_then(|snapshot| snapshot.parent_id());
         let passed: Vec<i64> =
             std::iter::successors(head, parent).take(TURN_LOOKS_BACK).take_while(|id| *id != asserted).collect();
@@ -353,14 +351,25 @@ impl Commits {
         });
     }
 
-    fn refuse_all(&self, warehouse: &Warehouse, joined: Vec<Joined>, size: usize, error: &Error) -> Vec<Member> {
+    /// Answers all of them with one error, and tells its cause once.
+    fn refuse_all(
+        &self,
+        warehouse: &Warehouse,
+        members: impl IntoIterator<Item = Member>,
+        size: usize,
+        error: &Error,
+        attempt: Option<AttemptId>,
+    ) {
         tell_cause(error);
-        joined.into_iter().for_each(|one| self.refuse(warehouse, one.member, size, again(error)));
-        Vec::new()
+        for member in members {
+            let ending = failed(error, attempt);
+            self.write_down(&member.ctx, warehouse, &member.change, member.passage(size), ending);
+            member.answer(Err(again(error)));
+        }
     }
 
     /// Answers a member with an error, and writes that down.
-    pub(super) fn refuse(&self, warehouse: &Warehouse, member: Member, size: usize, error: Error) {
+    fn refuse(&self, warehouse: &Warehouse, member: Member, size: usize, error: Error) {
         self.write_down(&member.ctx, warehouse, &member.change, member.passage(size), failed(&error, None));
         member.answer(Err(error));
     }
@@ -408,6 +417,10 @@ impl Fit {
     }
 }
 
+fn members(joined: Vec<Joined>) -> impl Iterator<Item = Member> {
+    joined.into_iter().map(|one| one.member)
+}
+
 impl Joined {
     fn answer(self, answer: &Answer) {
         let answer = answer.clone();
@@ -449,6 +462,6 @@ fn tell_cause(error: &Error) {
 }
 
 /// The same error for another request; its cause is told once, by [`tell_cause`].
-pub(super) fn again(error: &Error) -> Error {
+fn again(error: &Error) -> Error {
     Error::new(error.kind(), error.message().to_owned())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::commits::lineage::{Landed, Mark, go_on};
+use crate::commits::lineage::{Landed, go_on};
 use crate::commits::store::News;
 use crate::metadata::{Snapshot, TableMetadata};
 
@@ -10,7 +10,7 @@ use crate::metadata::{Snapshot, TableMetadata};
 /// ledger tells of them already, and only of the writers that it has no row of do the others tell.
 pub fn news(metadata: &TableMetadata, known: &HashSet<i64>, at_ms: i64) -> News {
     let new = metadata.snapshots().filter(|snapshot| !known.contains(&snapshot.id()));
-    let lineage: Vec<Landed> = new.map(|snapshot| landed(snapshot, at_ms)).collect();
+    let lineage: Vec<Landed> = new.map(|snapshot| Landed::of(snapshot, at_ms)).collect();
     let by_id: HashMap<i64, &Landed> = lineage.iter().map(|landed| (landed.snapshot_id, landed)).collect();
     let (mut carried, mut writers) = (Vec::new(), Vec::new());
     for (ref_name, reference) in metadata.refs().iter().filter(|(_, reference)| reference.is_branch()) {
@@ -34,20 +34,6 @@ fn history(metadata: &TableMetadata, head: i64) -> impl Iterator<Item = &Snapsho
     let parent = |snapshot: &&Snapshot| snapshot.parent_id().and_then(|id| metadata.snapshot(id));
     // A document whose history runs in a circle must not be followed for ever.
     std::iter::successors(metadata.snapshot(head), parent).take(metadata.snapshots().len())
-}
-
-fn landed(snapshot: &Snapshot, at_ms: i64) -> Landed {
-    Landed {
-        snapshot_id: snapshot.id(),
-        parent_id: snapshot.parent_id(),
-        sequence_number: snapshot.sequence_number(),
-        ref_name: None,
-        class: None,
-        writer: Mark::of(snapshot),
-        is_first: false,
-        rebased: false,
-        at_ms,
-    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use futures::FutureExt;
 use futures::future::join_all;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+use crate::commits::journal::Journal;
 use crate::commits::store::{CommitStore, Resolution, Swap, SwapOutcome};
 use crate::context::{Clock, RequestContext};
 use crate::documents::Documents;
@@ -25,31 +26,24 @@ const ASK_MAX: Duration = Duration::from_secs(10);
 /// How long after the deadline the answer to a swap is still waited for.
 pub(super) const SETTLE_TIME: Duration = Duration::from_secs(5);
 
-/// What was written for a swap alone; by default nothing.
-#[derive(Default)]
+/// The files that were written for a swap alone.
 pub struct Written {
-    pub files: Option<WrittenFiles>,
-    /// Called where the swap was in doubt, and turns out to have been lost.
-    pub lost_after_all: Option<Box<dyn FnOnce() + Send>>,
+    pub documents: Documents,
+    pub warehouse: Arc<Warehouse>,
+    pub locations: Vec<String>,
+    /// Hears of a swap that was in doubt and turns out to have been lost.
+    pub journal: Option<Journal>,
 }
 
 impl Written {
     /// No pointer refers to them, and none ever will.
     pub async fn discard(self) {
-        let Some(WrittenFiles { documents, warehouse, locations }) = self.files else { return };
-        let mut discards = Vec::with_capacity(locations.len());
-        for location in &locations {
-            discards.push(documents.discard(&warehouse, location).boxed());
+        let mut discards = Vec::with_capacity(self.locations.len());
+        for location in &self.locations {
+            discards.push(self.documents.discard(&self.warehouse, location).boxed());
         }
         join_all(discards).await;
     }
-}
-
-/// Files, and where they lie.
-pub struct WrittenFiles {
-    pub documents: Documents,
-    pub warehouse: Arc<Warehouse>,
-    pub locations: Vec<String>,
 }
 
 /// Moves pointers.
@@ -76,7 +70,7 @@ impl Swapper {
         };
         match &outcome {
             Ok(SwapOutcome::Applied) => {}
-            Err(error) if error.kind() == Kind::StateUnknown => self.go_on_asking(ctx, swap.attempt, written),
+            Err(error) if error.kind() == Kind::StateUnknown => self.go_on_asking(ctx, swap, written),
             Ok(_) | Err(_) => written.discard().await,
         }
         outcome
@@ -110,14 +104,16 @@ impl Swapper {
 
     /// Nobody waits any longer, but until the attempt is settled it could still land. The end of the process does not wait
     /// for that either: a database that is gone could keep it for ever, and the files stay.
-    fn go_on_asking(&self, ctx: &RequestContext, attempt: AttemptId, written: Written) {
+    fn go_on_asking(&self, ctx: &RequestContext, swap: &Swap, written: Written) {
         let (this, clock) = (self.clone(), ctx.clock.clone());
+        let (attempt, log) = (swap.attempt, swap.log.clone());
         tokio::spawn(async move {
             let committed = this.ask(attempt, clock.as_ref(), None).await;
             tracing::warn!(%attempt, committed, "an attempt in doubt is settled");
             if committed == Some(false) {
-                let mut written = written;
-                written.lost_after_all.take().into_iter().for_each(|tell| tell());
+                if let Some(journal) = &written.journal {
+                    journal.correct(log, clock.as_ref());
+                }
                 written.discard().await;
             }
         });

@@ -11,7 +11,7 @@ use crate::commits::log::LogEntry;
 use crate::commits::part::Ready;
 use crate::commits::rebase::NewFile;
 use crate::commits::store::{Swap, SwapOutcome};
-use crate::commits::swap::{Written, WrittenFiles};
+use crate::commits::swap::Written;
 use crate::context::RequestContext;
 use crate::error::Result;
 use crate::idempotency::Receipt;
@@ -39,14 +39,13 @@ impl Commits {
         attempted: Attempted,
     ) -> Result<SwapOutcome> {
         let Attempted { attempt, receipts, log } = attempted;
-        let files = WrittenFiles {
+        let written = Written {
             documents: self.tables.documents.clone(),
             warehouse: warehouse.clone(),
             locations: parts.iter().flat_map(Ready::locations).map(str::to_owned).collect(),
+            journal: Some(self.journal.clone()),
         };
-        let writing = tracing::info_span!("commit files", files = files.locations.len());
-        let lost_after_all = self.journal.corrects(log.clone(), ctx.clock.clone());
-        let written = Written { files: Some(files), lost_after_all: Some(lost_after_all) };
+        let writing = tracing::info_span!("commit files", files = written.locations.len());
         if let Err(error) = self.write_files(warehouse, &parts).instrument(writing).await {
             // A write that fails may still have made its file.
             written.discard().await;

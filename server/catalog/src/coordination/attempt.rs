@@ -130,17 +130,7 @@ mod tests {
 
     #[test]
     fn what_is_in_the_lineage_has_landed_whatever_the_log_says() {
-        let landed = Landed {
-            snapshot_id: 7,
-            parent_id: None,
-            sequence_number: 1,
-            ref_name: Some("main".to_owned()),
-            class: None,
-            writer: None,
-            is_first: false,
-            rebased: false,
-            at_ms: 0,
-        };
+        let landed = Landed { ref_name: Some("main".to_owned()), ..Landed::bare(7, None, 1, 0) };
         let attempt = Attempt::told(Some(&landed), vec![entry(Outcome::InDoubt, Some(7), None)]);
         assert_eq!((attempt.status, attempt.snapshot_id), (Status::Landed, Some(7)));
         assert_eq!(attempt.ref_name.as_deref(), Some("main"));

@@ -94,17 +94,7 @@ mod tests {
     use super::*;
 
     fn landed(snapshot_id: i64) -> Landed {
-        Landed {
-            snapshot_id,
-            parent_id: None,
-            sequence_number: snapshot_id,
-            ref_name: Some("main".to_owned()),
-            class: None,
-            writer: None,
-            is_first: false,
-            rebased: false,
-            at_ms: 0,
-        }
+        Landed { ref_name: Some("main".to_owned()), ..Landed::bare(snapshot_id, None, snapshot_id, 0) }
     }
 
     #[test]

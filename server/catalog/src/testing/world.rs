@@ -189,17 +189,8 @@ pub fn with_news(mut change: PointerChange, brought: News) -> PointerChange {
 }
 
 pub fn landed(snapshot_id: i64) -> Landed {
-    Landed {
-        snapshot_id,
-        parent_id: Some(snapshot_id.wrapping_sub(1)),
-        sequence_number: 1,
-        ref_name: Some("main".into()),
-        class: None,
-        writer: None,
-        is_first: false,
-        rebased: false,
-        at_ms: AT_MS,
-    }
+    let parent_id = Some(snapshot_id.wrapping_sub(1));
+    Landed { ref_name: Some("main".into()), ..Landed::bare(snapshot_id, parent_id, 1, AT_MS) }
 }
 
 /// To the next metadata file of the same table.

@@ -50,7 +50,7 @@ impl<'a> Link<'a> {
     }
 
     fn target(&self) -> Option<i64> {
-        self.metadata.refs().get(&self.candidate.ref_name).map(|target| target.snapshot_id)
+        self.metadata.head(&self.candidate.ref_name)
     }
 
     fn numbers(&self) -> Numbers {

@@ -50,17 +50,7 @@ fn what_was_built_on_an_empty_branch_goes_over_appends_alone() {
 }
 
 fn landed(snapshot_id: i64, parent_id: Option<i64>) -> Landed {
-    Landed {
-        snapshot_id,
-        parent_id,
-        sequence_number: snapshot_id,
-        ref_name: Some("main".to_owned()),
-        class: None,
-        writer: None,
-        is_first: false,
-        rebased: false,
-        at_ms: 0,
-    }
+    Landed { ref_name: Some("main".to_owned()), ..Landed::bare(snapshot_id, parent_id, snapshot_id, 0) }
 }
 
 #[test]

@@ -200,15 +200,9 @@ impl World {
             serde_json::from_str(&put.to_string()).unwrap(),
         ]);
         self.landed.push(Landed {
-            snapshot_id: snapshot.id(),
-            parent_id: snapshot.parent_id(),
-            sequence_number: snapshot.sequence_number(),
             ref_name: Some(branch.to_owned()),
-            class: None,
             writer: identity.map(|identity| Mark { identity: identity.clone(), counts: Default::default() }),
-            is_first: false,
-            rebased: false,
-            at_ms: 0,
+            ..Landed::of(snapshot, 0)
         });
     }
 
