@@ -239,14 +239,19 @@ impl Commits {
         ctx: &RequestContext,
         warehouse: &Arc<Warehouse>,
         queue: &Queue,
-        waiter: Waiter,
+        mut waiter: Waiter,
     ) -> Result<Ran> {
-        if let Some(member) = queue.leave(&waiter) {
-            self.refuse_overdue(warehouse, vec![member]).await;
-        }
-        tokio::select! {
-            said = waiter.answer => said.unwrap_or_else(|_| Err(unanswered())),
-            () = sleep_until(ctx.deadline + 2 * SETTLE_TIME) => Err(unanswered()),
+        loop {
+            if let Some(member) = queue.leave(&waiter) {
+                self.refuse_overdue(warehouse, vec![member]).await;
+            }
+            tokio::select! {
+                biased;
+                said = &mut waiter.answer => return said.unwrap_or_else(|_| Err(unanswered())),
+                () = sleep_until(ctx.deadline + 2 * SETTLE_TIME) => return Err(unanswered()),
+                // Whose fate it shared may be back in the queue: then it may leave after all.
+                _served = queue.door() => {}
+            }
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::commits::lineage::{Asked, Class, LedgerRead};
 use crate::commits::log::{LogEntry, Outcome};
 use crate::commits::part::Part;
 use crate::commits::queue::{Member, Queue};
+use crate::commits::rebase::Rules;
 use crate::commits::store::{PointerRead, SwapOutcome};
 use crate::commits::swap::refusal;
 use crate::commits::write::Attempted;
@@ -128,7 +129,7 @@ impl Commits {
                 // At once, and not after the swap: losers that are answered together come back together.
                 Err(error) => {
                     match error.kind() {
-                        Kind::CommitFailed => self.give_turn(queue, &judge.part, &member),
+                        Kind::CommitFailed => self.give_turn(queue, &judge, &member),
                         _ => queue.end_turn(&member),
                     }
                     self.refuse(warehouse, member, size, error);
@@ -310,9 +311,14 @@ impl Commits {
         rest
     }
 
-    /// What lost its head to rebased commits, which never lose theirs, gets a turn.
-    fn give_turn(&self, queue: &Queue, part: &Part, member: &Member) {
-        let intent = &member.change.intent;
+    /// What lost its head to rebased commits, which never lose theirs, gets a turn. An append that is rebased itself and
+    /// met a fence only has to come again: its turn would keep those waiting that win in no other way.
+    fn give_turn(&self, queue: &Queue, judge: &Judge<'_>, member: &Member) {
+        let (intent, part) = (&member.change.intent, &judge.part);
+        let is_append = intent.operation().as_deref() == Some("append");
+        if is_append && judge.settings().rules(intent.identity(), false) != Rules::Restamp {
+            return;
+        }
         let (Some(ref_name), Some(moved_to), Some(asserted)) = (&intent.ref_name, intent.moved_to, intent.asserted)
         else {
             return;
