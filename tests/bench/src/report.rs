@@ -7,6 +7,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::measure::Samples;
+use crate::settings::Settings;
+use crate::target::Target;
 
 /// What cannot be measured is told as text.
 pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
@@ -57,10 +59,10 @@ struct Check {
 
 #[derive(Debug, Default, Serialize)]
 pub struct Report {
-    pub workload: String,
-    pub target: String,
-    pub store: String,
-    pub preset: String,
+    workload: String,
+    target: String,
+    store: String,
+    preset: String,
     pub parameters: Map<String, Value>,
     rows: Vec<Row>,
     checks: Vec<Check>,
@@ -68,6 +70,16 @@ pub struct Report {
 }
 
 impl Report {
+    pub fn new(workload: &str, target: &Target, settings: &Settings) -> Self {
+        Self {
+            workload: workload.to_owned(),
+            target: target.name.clone(),
+            store: target.store.kind.name().to_owned(),
+            preset: settings.preset.name().to_owned(),
+            ..Self::default()
+        }
+    }
+
     pub fn add(&mut self, row: Row) {
         eprintln!("{} {}: {}", self.workload, self.target, serde_json::to_string(&row).unwrap_or_default());
         self.rows.push(row);

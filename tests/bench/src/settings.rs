@@ -15,6 +15,15 @@ pub enum Preset {
     Full,
 }
 
+impl Preset {
+    pub fn name(self) -> &'static str {
+        match self {
+            Preset::Quick => "quick",
+            Preset::Full => "full",
+        }
+    }
+}
+
 #[derive(Debug)]
 pub struct Settings {
     pub preset: Preset,

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use faults::writer::Object;
 use faults::writer::files::local;
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::future::try_join_all;
+use object_store::ObjectStoreExt;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::path::Path as Key;
-use object_store::{ObjectStore, ObjectStoreExt};
 
 use crate::report::Result;
 use crate::target::{StoreKind, StoreOptions};
@@ -56,17 +56,22 @@ impl Store {
     }
 
     pub async fn put_all(&self, objects: &[Object]) -> Result<()> {
-        stream::iter(objects).map(|object| self.put(object)).buffered(AT_A_TIME).try_collect().await
+        for some in objects.chunks(AT_A_TIME) {
+            try_join_all(some.iter().map(|object| self.put(object))).await?;
+        }
+        Ok(())
     }
 
     /// As a server must write that answers for the file: it is on the disk afterwards.
     pub async fn put_durably(&self, object: Object) -> Result<()> {
         match self {
             Self::S3 { .. } => self.put(&object).await,
-            Self::Local => tokio::task::spawn_blocking(move || {
-                write_durably(Path::new(local(&object.location)), &object.bytes).map_err(Into::into)
-            })
-            .await?,
+            Self::Local => {
+                tokio::task::spawn_blocking(move || {
+                    write_durably(Path::new(local(&object.location)), &object.bytes).map_err(Into::into)
+                })
+                .await?
+            }
         }
     }
 
@@ -81,11 +86,12 @@ impl Store {
 
     /// Several files with their locations.
     pub async fn get_all(&self, locations: Vec<String>) -> Result<Vec<(String, Vec<u8>)>> {
-        let fetched = stream::iter(locations).map(|location| async {
-            let bytes = self.get(&location).await?;
-            Ok((location, bytes))
-        });
-        fetched.buffered(AT_A_TIME).try_collect().await
+        let mut files = Vec::with_capacity(locations.len());
+        for some in locations.chunks(AT_A_TIME) {
+            let fetched = try_join_all(some.iter().map(|location| self.get(location))).await?;
+            files.extend(some.iter().cloned().zip(fetched));
+        }
+        Ok(files)
     }
 
     pub async fn size_bytes(&self, location: &str) -> Result<u64> {

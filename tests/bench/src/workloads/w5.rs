@@ -1,0 +1,8 @@
+//! W5.
+
+use crate::bench::Bench;
+use crate::report::Result;
+
+pub async fn run(_bench: &Bench) -> Result<()> {
+    Err("W5".into())
+}

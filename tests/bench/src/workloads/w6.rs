@@ -1,0 +1,8 @@
+//! W6.
+
+use crate::bench::Bench;
+use crate::report::Result;
+
+pub async fn run(_bench: &Bench) -> Result<()> {
+    Err("W6".into())
+}

@@ -1,0 +1,8 @@
+//! W7.
+
+use crate::bench::Bench;
+use crate::report::Result;
+
+pub async fn run(_bench: &Bench) -> Result<()> {
+    Err("W7".into())
+}
