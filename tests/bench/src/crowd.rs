@@ -239,6 +239,14 @@ impl Outcome {
         row
     }
 
+    /// With what became of the same tables later.
+    pub fn and(mut self, later: Outcome) -> Self {
+        for ((_, ledger), (_, more)) in self.ledgers.iter_mut().zip(later.ledgers) {
+            ledger.merge(more);
+        }
+        self
+    }
+
     pub async fn verify(&self, bench: &Bench, what: &str) {
         for (table, ledger) in &self.ledgers {
             bench.verify(what, table, ledger).await;

@@ -79,10 +79,6 @@ impl Catalog {
         self.send(|| self.request(Method::GET, path)).await
     }
 
-    pub async fn get_unless(&self, path: &str, etag: &str) -> Result<Answer> {
-        self.send(|| self.request(Method::GET, path).header(IF_NONE_MATCH, etag)).await
-    }
-
     pub async fn post(&self, path: &str, body: &Value) -> Result<Answer> {
         let body = serde_json::to_vec(body)?;
         let request = || self.request(Method::POST, path).header("content-type", "application/json").body(body.clone());

@@ -111,7 +111,7 @@ impl Writer {
     async fn commit_on(&mut self, start: Instant, mut table: Table, change: Change) -> Result<Commit> {
         self.drafts += 1;
         let mut commit = Commit::of(&change);
-        let keys = [identity::spark_batch(), identity::named(&self.name, None, None)].concat();
+        let keys = [identity::named(&self.name, None, None), environment()].concat();
         let at_ms = now_ms().max(table.metadata["last-updated-ms"].as_i64().unwrap_or(0) + 1);
         let draft = Draft::of(&table, change, self.random.snapshot_id(), keys).at_ms(at_ms);
         self.store.put_all(draft.objects()).await?;
@@ -210,6 +210,12 @@ impl Commit {
     fn is_compaction(&self) -> bool {
         self.rewritten > 0
     }
+}
+
+/// What a stock client leaves of itself in every summary.
+fn environment() -> identity::Keys {
+    let entries = [("engine-name", "flink"), ("engine-version", "1.20.1"), ("iceberg-version", "Apache Iceberg 1.9.2")];
+    entries.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec()
 }
 
 /// As stock clients take an answer: 4xx is a refusal, all else than 200 is unknown.

@@ -100,7 +100,7 @@ impl Run<'_> {
 }
 
 /// A table that retains so many snapshots, and what is known of its files.
-async fn table_with(bench: &Bench, size: usize) -> Result<(Name, Ledger)> {
+pub async fn table_with(bench: &Bench, size: usize) -> Result<(Name, Ledger)> {
     if bench.target.traits.registers && bench.keeps_history() {
         let name = bench.fresh_name();
         history::register(bench, &name, size).await?;
