@@ -52,7 +52,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped by SIGTERM"))
     bench = Bench(options, preset, others)
     found = bench.run(planned)
-    write(found, bench.out, options.write_docs)
+    write(found, bench.out, options)
     return status(found)
 
 
@@ -62,16 +62,24 @@ def arguments():
     parser.add_argument("--only", metavar="W1,W2", help="these workloads alone")
     parser.add_argument("--servers", metavar="A,B", help=f"these servers alone, of: {', '.join(SERVERS)}")
     parser.add_argument("--store", choices=("file", "s3"), help="tables on this kind of store alone")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=V", help="a parameter of the generator")
+    parser.add_argument("--set", action="append", default=[], metavar="[W1.]KEY=V", help="a parameter of the generator")
     parser.add_argument("--plan", action="store_true", help="tell what would run, and stop")
     parser.add_argument("--binary", type=os.path.abspath, metavar="FILE", help="use this frazil and build none")
     parser.add_argument("--generator", type=os.path.abspath, metavar="FILE", help="use this frazil-bench and build none")
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR", help="results (default: target/bench/TIME)")
+    parser.add_argument("--no-plots", action="store_true", help="tables alone, for which nothing is installed")
     parser.add_argument("--write-docs", action="store_true", help="put tables and plots into docs/benchmarks.md")
     parser.add_argument("--report", type=pathlib.Path, metavar="DIR", help="run nothing: write tables and plots anew")
     other = "a server that runs already: NAME=URL,warehouse=…,token=…,root=…,endpoint=…,… (see docs/benchmarks.md)"
     parser.add_argument("--other", action="append", default=[], metavar="SPEC", help=other)
     return parser.parse_args()
+
+
+def parameters(pairs, workload):
+    """Those of `--set` that a workload gets: `KEY=V` goes to all, `W1.KEY=V` to W1."""
+    named = {name for name in plan.WORKLOADS if any(pair.startswith(f"{name}.") for pair in pairs)}
+    others = tuple(f"{name}." for name in named - {workload})
+    return [pair.removeprefix(f"{workload}.") for pair in pairs if not pair.startswith(others)]
 
 
 def split(words):
@@ -162,7 +170,7 @@ class Bench:
                 time.sleep(SETTLE_S)
                 at_rest = resident_mib(target["pids"])
             words = ["run", run.workload, "--preset", self.preset.name]
-            words += [word for pair in self.options.set for word in ("--set", pair)]
+            words += [word for pair in parameters(self.options.set, run.workload) for word in ("--set", pair)]
             status, told, trouble = self.generate(run.name, words, target, run.bound_s)
             return {"status": status, "trouble": trouble, "told": told, "rss_mib_at_rest": at_rest}
 
@@ -201,16 +209,16 @@ def tell(outcome):
 
 
 def report_again(options):
-    write(Results.read(options.report / "results.json"), options.report, options.write_docs)
+    write(Results.read(options.report / "results.json"), options.report, options)
     return 0
 
 
-def write(found, out, to_documents):
+def write(found, out, options):
     """Tables and plots of results that are there."""
     found.write(out / "results.json")
     (out / "report.md").write_text(tables.whole(found))
-    plots = draw(out)
-    if to_documents:
+    plots = [] if options.no_plots else draw(out)
+    if options.write_docs:
         documents.write(found, plots)
     print(f"\nresults: {os.path.relpath(out)}", flush=True)
 

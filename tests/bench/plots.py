@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import matplotlib
 from matplotlib import pyplot
-from matplotlib.ticker import FuncFormatter, PercentFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
 
 # The palette of Okabe and Ito, which colour-blind readers can tell apart; markers and lines say the same again.
 STYLES = {
@@ -87,8 +87,8 @@ PLOTS = {
         "retained snapshots",
         (
             loads("full", "a full load"),
-            loads("refs", "`snapshots=refs`"),
-            loads("not-modified", "304"),
+            loads("refs", "a load of refs"),
+            loads("not-modified", "a 304"),
         ),
     ),
     "W6": Plot(
@@ -122,7 +122,7 @@ def draw(plot, title, rows, file):
     for panel, axis in zip(plot.panels, axes[0], strict=True):
         fill(plot, panel, rows, axis)
     handles = {label: line for axis in axes[0] for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
-    figure.legend(handles.values(), handles, loc="outside right upper", frameon=False)
+    figure.legend(handles.values(), handles, loc="outside right center", frameon=False)
     figure.suptitle(title, x=0.01, ha="left", fontsize=12)
     for ending in ("svg", "png"):
         figure.savefig(file.with_suffix(f".{ending}"), dpi=150, metadata=undated(ending))
@@ -140,7 +140,9 @@ def fill(plot, panel, rows, axis):
         colour, marker, line = STYLES.get(server) or next(others)
         found = points(plot, panel, its_rows)
         if found:
-            axis.plot(*zip(*found, strict=True), color=colour, marker=marker, linestyle=line, label=server)
+            face = colour if line == "-" else "white"
+            style = {"color": colour, "marker": marker, "markerfacecolor": face, "linestyle": line}
+            axis.plot(*zip(*found, strict=True), label=server, **style)
     if panel.floor:
         draw_floor(plot, rows, axis)
     places = sorted({place for its_rows in rows.values() for place, _ in points(plot, panel, its_rows)})
@@ -159,7 +161,9 @@ def scale(axis, panel, places):
     axis.xaxis.minorticks_off()
     if panel.log:
         axis.set_yscale("log")
+        axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.yaxis.set_major_formatter(plain)
+        axis.yaxis.set_minor_formatter(NullFormatter())
     if panel.percent:
         axis.set_ylim(0, 1.05)
         axis.yaxis.set_major_formatter(PercentFormatter(1))

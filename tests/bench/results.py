@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 import machine
 import paths
 import peers
+import postgres
 
 RAN, LOST, COULD_NOT = "ran", "lost", "could not run"
 
@@ -83,7 +84,7 @@ def versions(binary):
         "Rustberg": peers.rustberg_version(),
         "Iceberg's REST fixture": pinned["maven"]["fixture"]["iceberg.version"],
         "Nessie": pinned["jar"]["nessie"].split(":")[2],
-        "PostgreSQL": told_by(machine.postgres.binaries() / "postgres", "--version").split()[-1],
+        "PostgreSQL": told_by(postgres.binaries() / "postgres", "--version").split()[2],
         "SeaweedFS": pinned["venv"]["s3"][0].split("==")[1],
     }
 
