@@ -103,7 +103,7 @@ def racing_writers(figures):
         percent = None if success is None else 100 * success
         yield figures.bound(f"{ours}: first attempts that succeed at N = 32", percent, at_least=100, unit=" %")
         yield from outrun(figures, ours, 2, 10, lambda writers: writers == 32, "at N = 32")
-        share = row.get("slowest_share_of_fastest")
+        share = row.get("fairness")
         yield figures.bound(f"{ours}: slowest writer by fastest at N = 32", share, at_least=0.8)
         latency = divided(row.get("p99_ms"), figures.at(ours, writers=1).get("p50_ms"))
         yield figures.bound(f"{ours}: p99 at N = 32 by the p50 of one writer", latency, at_most=10, unit=" ×")

@@ -238,11 +238,14 @@ def status(found):
     """Fails where anybody lost or doubled anything, and where a server of ours could not be measured."""
     lost = [outcome for outcome in found.outcomes if outcome.status == LOST]
     broken = [outcome for outcome in found.outcomes if outcome.status == COULD_NOT and ours(outcome.server)]
+    left_out = [outcome for outcome in found.outcomes if outcome.skipped() and ours(outcome.server)]
+    for outcome in left_out:
+        print(f"{outcome.server} left out a point of {outcome.workload}: {'; '.join(outcome.skipped())}")
     for outcome in lost:
         print(f"{outcome.server} lost or doubled something in {outcome.workload}: {outcome.trouble}")
     for outcome in broken:
         print(f"{outcome.server} could not run {outcome.workload}: {outcome.trouble}")
-    return 1 if lost or broken else 0
+    return 1 if lost or broken or left_out else 0
 
 
 def ours(server):

@@ -33,6 +33,11 @@ class Outcome:
     def rows(self):
         return self.told.get("rows", [])
 
+    def skipped(self):
+        """Points that were not measured, as text, with the reason."""
+        left_out = [row for row in self.rows if "skipped" in row]
+        return [f"{row['skipped']} ({named(row)})" for row in left_out]
+
 
 @dataclass(frozen=True)
 class Results:
@@ -53,6 +58,10 @@ class Results:
 
     def of(self, workload, store=None):
         return [found for found in self.outcomes if found.workload == workload and store in (None, found.store)]
+
+
+def named(row):
+    return ", ".join(f"{key} {value}" for key, value in row.items() if key not in ("skipped", "took_s"))
 
 
 def about(preset, binary):

@@ -1,11 +1,20 @@
 """The results as Markdown: what they were measured on, the goals, and a table for each workload and store."""
 
 import goals
-import results
 from plan import WORKLOADS
 from servers import SERVERS
 
-HIDDEN = ("target", "workload", "store")
+# What the tables show of a row, in this order; results.json has all of it. A workload that is not here shows everything.
+LATENCY = ("p50_ms", "p95_ms", "p99_ms")
+CROWD = ("writers", "success_rate", "commits_per_s", "attempts_per_commit", "exhausted_retries", "fairness", *LATENCY)
+COUNTERS = ("server_cpu_ms_per_commit", "sql_round_trips_per_commit", "object_puts_per_commit")
+COLUMNS = {
+    "W1": ("snapshots", "p50_ms", "p99_ms", "floor_p50_ms", "ratio_to_floor", "bytes_written", "bytes_sent", *COUNTERS),
+    "W2": (*CROWD, "server_cpu_ms_per_commit"),
+    "W3": (*CROWD, "server_cpu_ms_per_commit"),
+}
+# Says why a point has no figures.
+SKIPPED = "skipped"
 STORES = {"file": "local files", "s3": "S3 on SeaweedFS"}
 
 
@@ -15,7 +24,8 @@ def whole(found):
         for store in STORES:
             outcomes = found.of(name, store)
             if outcomes:
-                parts += [f"### {name}, {STORES[store]}: {workload.what}", workload_table(outcomes)]
+                table = workload_table(outcomes, COLUMNS.get(name))
+                parts += [f"### {name}, {STORES[store]}: {workload.what}", table]
     if at_rest(found):
         parts += ["### W9: memory and processor time", at_rest(found)]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -48,18 +58,21 @@ def floors(found):
         yield rows_table([(None, row) for row in told.get("rows", [])])
 
 
-def workload_table(outcomes):
-    """A row for each point of each server; a server that could not run, or that lost something, has a row saying so."""
-    table = rows_table([(outcome.server, row) for outcome in outcomes for row in outcome.rows])
+def workload_table(outcomes, columns=None):
+    """A row for each point of each server; below it, who could not run, lost something, or left a point out."""
+    table = rows_table([(outcome.server, row) for outcome in outcomes for row in outcome.rows], columns)
     notes = [f"- {outcome.server}: {outcome.status}: {outcome.trouble}" for outcome in outcomes if outcome.trouble]
+    notes += [f"- {outcome.server}: {left_out}" for outcome in outcomes for left_out in outcome.skipped()]
     return "\n\n".join(part for part in (table, "\n".join(notes)) if part)
 
 
-def rows_table(rows):
-    """`rows` are pairs of a server's name and a row; columns come in the order in which rows first have them."""
-    if not rows:
+def rows_table(rows, wanted=None):
+    """`rows` are pairs of a server's name and a row; without `wanted`, columns come as rows first have them."""
+    rows = [(server, row) for server, row in rows if SKIPPED not in row]
+    present = list(dict.fromkeys(key for _, row in rows for key in row))
+    columns = [column for column in wanted or present if column in present]
+    if not columns:
         return ""
-    columns = list(dict.fromkeys(key for _, row in rows for key in row if key not in HIDDEN))
     named = any(server for server, _ in rows)
     heads = (["server"] if named else []) + [column_head(column) for column in columns]
     cells = [([server] if named else []) + [shown(row.get(column)) for column in columns] for server, row in rows]
@@ -117,10 +130,3 @@ def markdown(heads, rows):
     return "\n".join(f"| {' | '.join(str(cell) for cell in line)} |" for line in lines)
 
 
-def closing(found):
-    """One line for each run, for the end of the bench."""
-    for outcome in found.outcomes:
-        trouble = f": {outcome.trouble}" if outcome.trouble else ""
-        yield f"{outcome.workload}  {outcome.store:4}  {outcome.server:26} {outcome.took_s:5.0f} s  {outcome.status}{trouble}"
-    failed = [outcome for outcome in found.outcomes if outcome.status != results.RAN]
-    yield f"{len(found.outcomes) - len(failed)} ran, {len(failed)} did not come out as they must"
