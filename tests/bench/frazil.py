@@ -5,7 +5,7 @@ import contextlib
 import process
 import server
 from room import child
-from target import answers, target, traits
+from target import target, traits
 
 READY_WITHIN_S = 30
 LAKE = "lake"
@@ -40,8 +40,7 @@ def replica(room, binary, database_url):
     environment = server.clean_environment()
     if room.store == "s3":
         environment |= room.backends.s3.environment()
-    ready = lambda: server.is_ready(uri)  # noqa: E731
-    with child(room, argv, "Frazil", ready, READY_WITHIN_S, env=environment) as started:
+    with child(room, argv, "Frazil", lambda: server.is_ready(uri), READY_WITHIN_S, env=environment) as started:
         yield uri, started
 
 

@@ -65,12 +65,12 @@ def arguments():
     parser.add_argument("--set", action="append", default=[], metavar="[W1.]KEY=V", help="a parameter of the generator")
     parser.add_argument("--plan", action="store_true", help="tell what would run, and stop")
     parser.add_argument("--binary", type=os.path.abspath, metavar="FILE", help="use this frazil and build none")
-    parser.add_argument("--generator", type=os.path.abspath, metavar="FILE", help="use this frazil-bench and build none")
+    parser.add_argument("--generator", type=os.path.abspath, metavar="FILE", help="use this frazil-bench likewise")
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR", help="results (default: target/bench/TIME)")
     parser.add_argument("--no-plots", action="store_true", help="tables alone, for which nothing is installed")
     parser.add_argument("--write-docs", action="store_true", help="put tables and plots into docs/benchmarks.md")
     parser.add_argument("--report", type=pathlib.Path, metavar="DIR", help="run nothing: write tables and plots anew")
-    other = "a server that runs already: NAME=URL,warehouse=…,token=…,root=…,endpoint=…,… (see docs/benchmarks.md)"
+    other = "a server that runs already: NAME=URL,warehouse=…,root=…,KEY=VALUE,… (see docs/benchmarks.md)"
     parser.add_argument("--other", action="append", default=[], metavar="SPEC", help=other)
     return parser.parse_args()
 
@@ -156,12 +156,12 @@ class Bench:
             result["trouble"] = f"no time was left of {self.preset.limit_s // 60} minutes"
         else:
             try:
-                result = self.measure(run, backends)
+                result = self.measure(run, backends, min(run.bound_s, ends - began))
             except (Failed, OSError, subprocess.SubprocessError) as failure:
                 result["trouble"] = str(failure)
         return Outcome(run.workload, run.store, run.server, took_s=round(time.monotonic() - began, 1), **result)
 
-    def measure(self, run, backends):
+    def measure(self, run, backends, bound_s):
         with contextlib.ExitStack() as stack:
             target, at_rest = self.others.get(run.server), None
             if not target:
@@ -171,7 +171,7 @@ class Bench:
                 at_rest = resident_mib(target["pids"])
             words = ["run", run.workload, "--preset", self.preset.name]
             words += [word for pair in parameters(self.options.set, run.workload) for word in ("--set", pair)]
-            status, told, trouble = self.generate(run.name, words, target, run.bound_s)
+            status, told, trouble = self.generate(run.name, words, target, bound_s)
             return {"status": status, "trouble": trouble, "told": told, "rss_mib_at_rest": at_rest}
 
     def generate(self, name, words, target, bound_s):
@@ -186,7 +186,7 @@ class Bench:
             try:
                 ended = child.wait(bound_s)
             except subprocess.TimeoutExpired:
-                return COULD_NOT, {}, f"still ran after {bound_s} s"
+                return COULD_NOT, {}, f"still ran after {bound_s:.0f} s"
             finally:
                 process.end_group(child)
         told = json.loads(out_file.read_text()) if out_file.exists() else {}

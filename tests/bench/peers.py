@@ -49,8 +49,12 @@ def rustberg(database):
         with open(room.log_file, "a") as log:
             argv = [fetch_rustberg(log), "--config", settings, "--dev", "--insecure-http", "--log-level", "warn"]
         argv += ["--host", "127.0.0.1", "--port", port, "--catalog-url", catalog, "--warehouse", warehouse]
-        ready = lambda: answers(uri, warehouse, admin_key(room))  # noqa: E731
-        with child(room, argv, "Rustberg", ready, READY_WITHIN_S, env=clean_environment("RUSTBERG_")) as started:
+        environment = clean_environment("RUSTBERG_")
+
+        def ready():
+            return answers(uri, warehouse, admin_key(room))
+
+        with child(room, argv, "Rustberg", ready, READY_WITHIN_S, env=environment) as started:
             told = traits(chooses_location=True)
             yield target(room, name, [uri], warehouse, [started.pid], told, token=admin_key(room))
 
@@ -90,8 +94,8 @@ def fixture(room, name, _):
     source = paths.REPO / "tests" / "bench" / "fixture" / "Fixture.java"
     argv = [machine.java_home() / "bin" / "java", HEAP, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
     argv += ["-cp", classpath, source, port, *(f"{key}={value}" for key, value in properties.items())]
-    ready = lambda: answers(uri, warehouse)  # noqa: E731
-    with child(room, argv, "the fixture", ready, READY_WITHIN_S, env=clean_environment("CATALOG_")) as started:
+    environment = clean_environment("CATALOG_")
+    with child(room, argv, "the fixture", lambda: answers(uri, warehouse), READY_WITHIN_S, env=environment) as started:
         yield target(room, name, [uri], warehouse, [started.pid], traits())
 
 
@@ -107,9 +111,8 @@ def nessie(room, name, _):
     settings = nessie_settings(room, port, management)
     argv = [java / "bin" / "java", HEAP, *(f"-D{key}={value}" for key, value in settings.items()), "-jar", jar]
     uri = f"http://127.0.0.1:{port}/iceberg"
-    ready = lambda: answers(uri, "default")  # noqa: E731
     environment = clean_environment("NESSIE_", "QUARKUS_")
-    with child(room, argv, "Nessie", ready, READY_WITHIN_S, env=environment) as started:
+    with child(room, argv, "Nessie", lambda: answers(uri, "default"), READY_WITHIN_S, env=environment) as started:
         told = traits(registers=False, keeps_history=False, chooses_location=True, always_stage_create=True)
         yield target(room, name, [uri], "default", [started.pid], told)
 

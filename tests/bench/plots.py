@@ -106,14 +106,15 @@ PLOTS = {
 
 def main(results_file, folder):
     matplotlib.use("Agg")
-    pyplot.rcParams.update({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none"})
+    pyplot.rcParams.update({"axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none"})
     outcomes = json.loads(pathlib.Path(results_file).read_text())["outcomes"]
     for workload, plot in PLOTS.items():
         for store, title in STORES.items():
             found = [told for told in outcomes if told["workload"] == workload and told["store"] == store]
             rows = {told["server"]: told["told"].get("rows", []) for told in found}
             if any(points(plot, panel, rows[server]) for server in rows for panel in plot.panels):
-                draw(plot, f"{workload}, {title}: {plot.title}", rows, pathlib.Path(folder) / f"{workload.lower()}-{store}")
+                file = pathlib.Path(folder) / f"{workload.lower()}-{store}"
+                draw(plot, f"{workload}, {title}: {plot.title}", rows, file)
 
 
 def draw(plot, title, rows, file):

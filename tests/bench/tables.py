@@ -4,7 +4,7 @@ import goals
 from plan import WORKLOADS
 from servers import SERVERS
 
-# What the tables show of a row, in this order; results.json has all of it. A workload that is not here shows everything.
+# What the tables show of a row, in this order; results.json has all of it. Workloads that are not here show everything.
 LATENCY = ("p50_ms", "p95_ms", "p99_ms")
 CROWD = ("writers", "success_rate", "commits_per_s", "attempts_per_commit", "exhausted_retries", "fairness", *LATENCY)
 COUNTERS = ("server_cpu_ms_per_commit", "sql_round_trips_per_commit", "object_puts_per_commit")

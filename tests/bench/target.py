@@ -54,7 +54,7 @@ def answers(uri, warehouse, token=None):
 
 
 def elsewhere(spec):
-    """The name and the target of `--other NAME=URL,KEY=VALUE,…`, for a server that this run neither starts nor stops."""
+    """The name and the target of `--other NAME=URL,KEY=VALUE,…`: a server that this run neither starts nor stops."""
     name, _, rest = spec.partition("=")
     url, *options = rest.split(",")
     if not name or not url.startswith("http"):
