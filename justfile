@@ -51,6 +51,14 @@ migration NAME:
         echo "$file"
     done
 
-# Criterion benches of the metadata document
+# Frazil beside its peers under load, in under 30 minutes on two cores; see docs/benchmarks.md
 bench *ARGS:
+    tests/bench/run {{ARGS}}
+
+# The same with all points and servers, in at most 3 hours
+bench-full *ARGS:
+    tests/bench/run --preset full {{ARGS}}
+
+# Criterion benches of the rules: no server, no network
+bench-rules *ARGS:
     cargo bench -p catalog {{ARGS}}

@@ -103,8 +103,9 @@ def npm(name, log):
 def jar(name, log):
     """The file of the jar `name` of versions.toml, fetched when it is not there yet."""
     coordinate = VERSIONS["jar"][name]
-    _, artifact, version = coordinate.split(":")
-    file = paths.JARS / f"{artifact}-{version}.jar"
+    _, artifact, version, *packaging = coordinate.split(":")
+    classifier = packaging[1:]
+    file = paths.JARS / f"{'-'.join([artifact, version, *classifier])}.jar"
     if not file.exists():
         copy = f"org.apache.maven.plugins:maven-dependency-plugin:{VERSIONS['maven-dependency-plugin']}:copy"
         maven([copy, f"-Dartifact={coordinate}", f"-DoutputDirectory={paths.JARS}"], log, 600)

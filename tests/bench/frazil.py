@@ -1,0 +1,54 @@
+"""Frazil under load: a release build on SQLite or PostgreSQL, with one replica or two."""
+
+import contextlib
+
+import process
+import server
+from room import child
+from target import target, traits
+
+READY_WITHIN_S = 30
+LAKE = "lake"
+
+
+def serving(database, replicas=1, rebase="append"):
+    """Starts Frazil in a room; `database` is `sqlite` or `postgres`, `rebase` what each table of the run is given."""
+
+    @contextlib.contextmanager
+    def start(room, name, binary):
+        url = f"sqlite:{room.folder / 'frazil.db'}" if database == "sqlite" else room.database()
+        with contextlib.ExitStack() as stack:
+            running = [stack.enter_context(replica(room, binary, url)) for _ in range(replicas)]
+            uris = [uri for uri, _ in running]
+            warehouse = "default"
+            if room.store == "s3":
+                warehouse = LAKE
+                make_lake(room, binary, uris[0])
+            told = traits(properties={"frazil.commit.rebase": rebase})
+            pids = [started.pid for _, started in running]
+            yield target(room, name, uris, warehouse, pids, told, metrics=f"{uris[0]}/metrics")
+
+    return start
+
+
+@contextlib.contextmanager
+def replica(room, binary, database_url):
+    listen = f"127.0.0.1:{process.free_port()}"
+    uri = f"http://{listen}"
+    argv = [binary, "serve", "--listen", listen, "--data-dir", room.folder, "--database-url", database_url]
+    argv += ["--set", "log.filter=warn"]
+    environment = server.clean_environment()
+    if room.store == "s3":
+        environment |= room.backends.s3.environment()
+    with child(room, argv, "Frazil", lambda: server.is_ready(uri), READY_WITHIN_S, env=environment) as started:
+        yield uri, started
+
+
+def make_lake(room, binary, uri):
+    """A warehouse on S3 whose secret the server reads from its environment."""
+    s3 = room.backends.s3
+    argv = [binary, "warehouse", "create", LAKE, "--server", uri, "--location", room.warehouse()]
+    argv += ["--endpoint", s3.endpoint, "--region", s3.region, "--path-style"]
+    argv += ["--access-key-id", s3.access_key_id, "--secret-access-key", "env:S3_SECRET_ACCESS_KEY"]
+    with open(room.log_file, "a") as log:
+        process.run(argv, log, 60)
