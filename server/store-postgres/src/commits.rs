@@ -5,7 +5,7 @@ use catalog::commits::overlap::Overlap;
 use catalog::commits::store::{CommitStore, PointerRead, Resolution, Swap, SwapOutcome};
 use catalog::ident::{AttemptId, TableIdent, TabularId, WarehouseId};
 use catalog::location::Location;
-use catalog::store::StoreError;
+use catalog::store::{StoreError, sent};
 use catalog::tabulars::Pointer;
 use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
@@ -39,7 +39,7 @@ impl CommitStore for PostgresStore {
             text(&ident.name),
             snapshot_ids
         )
-        .fetch_optional(&self.pool)
+        .fetch_optional(sent("read-pointer", &self.pool))
         .await
         .map_err(aborted)?;
         let Some(row) = row else {
@@ -69,7 +69,7 @@ impl CommitStore for PostgresStore {
             uuid,
             snapshot_ids
         )
-        .fetch_all(&self.pool)
+        .fetch_all(sent("landed", &self.pool))
         .await
         .map_err(aborted)
     }
@@ -107,7 +107,7 @@ impl CommitStore for PostgresStore {
             before_ms,
             i64::from(limit)
         )
-        .execute(&mut *conn)
+        .execute(sent("forget-attempts", &mut *conn))
         .await
         .map_err(committing);
         Ok(give_back(conn, gone)?.rows_affected())
@@ -121,7 +121,7 @@ impl CommitStore for PostgresStore {
 async fn settle(conn: &mut PgConnection, attempt: AttemptId, at_ms: i64) -> Result<Resolution, StoreError> {
     let begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
                  SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = '1s'";
-    let mut tx = conn.begin_with(begin).await.map_err(aborted)?;
+    let mut tx = sent("begin", conn).begin_with(begin).await.map_err(aborted)?;
     let outcome = sqlx::query_scalar!(
         "INSERT INTO attempt (attempt_id, outcome, at_ms) VALUES ($1, 'aborted', $2)
          ON CONFLICT (attempt_id) DO UPDATE SET resolutions = attempt.resolutions + 1
@@ -129,14 +129,14 @@ async fn settle(conn: &mut PgConnection, attempt: AttemptId, at_ms: i64) -> Resu
         attempt.0,
         at_ms
     )
-    .fetch_one(&mut *tx)
+    .fetch_one(sent("settle", &mut *tx))
     .await;
     let outcome = match outcome {
         // The swap holds its row and has not ended yet.
         Err(error) if timed_out(&error) => return Ok(Resolution::Pending),
         outcome => outcome.map_err(aborted)?,
     };
-    tx.commit().await.map_err(committing)?;
+    sent("commit", tx).commit().await.map_err(committing)?;
     match outcome.as_str() {
         "committed" => Ok(Resolution::Committed),
         _ => Ok(Resolution::Aborted),

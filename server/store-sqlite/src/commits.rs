@@ -5,7 +5,7 @@ use catalog::commits::overlap::Overlap;
 use catalog::commits::store::{CommitStore, PointerRead, Resolution, Swap, SwapOutcome};
 use catalog::ident::{AttemptId, TableIdent, TabularId, WarehouseId};
 use catalog::location::Location;
-use catalog::store::StoreError;
+use catalog::store::{StoreError, sent};
 use catalog::tabulars::Pointer;
 use sqlx::{Connection, SqliteConnection};
 use uuid::Uuid;
@@ -38,7 +38,7 @@ impl CommitStore for SqliteStore {
             ident.name,
             json(&snapshot_ids)
         )
-        .fetch_optional(&self.readers)
+        .fetch_optional(sent("read-pointer", &self.readers))
         .await
         .map_err(aborted)?;
         let Some(row) = row else {
@@ -69,7 +69,7 @@ impl CommitStore for SqliteStore {
             uuid,
             json(&snapshot_ids)
         )
-        .fetch_all(&self.readers)
+        .fetch_all(sent("landed", &self.readers))
         .await
         .map_err(aborted)
     }
@@ -107,7 +107,7 @@ impl CommitStore for SqliteStore {
             before_ms,
             limit
         )
-        .execute(&mut *conn)
+        .execute(sent("forget-attempts", &mut *conn))
         .await
         .map_err(in_transaction);
         Ok(give_back(conn, gone)?.rows_affected())
@@ -119,7 +119,7 @@ impl CommitStore for SqliteStore {
 /// The row is written in any case, and the log of writes is carried over into the database: after that nothing of a swap
 /// that is not visible now can come back.
 async fn settle(conn: &mut SqliteConnection, attempt: AttemptId, at_ms: i64) -> Result<Resolution, StoreError> {
-    let mut tx = match conn.begin_with(BEGIN).await {
+    let mut tx = match sent("begin", &mut *conn).begin_with(BEGIN).await {
         Err(error) if is_busy(&error) => return Ok(Resolution::Pending),
         begun => begun.map_err(beginning)?,
     };
@@ -130,12 +130,14 @@ async fn settle(conn: &mut SqliteConnection, attempt: AttemptId, at_ms: i64) -> 
         attempt.0,
         at_ms
     )
-    .fetch_one(&mut *tx)
+    .fetch_one(sent("settle", &mut *tx))
     .await
     .map_err(in_transaction)?;
-    tx.commit().await.map_err(in_doubt)?;
-    let kept_waiting: i64 =
-        sqlx::query_scalar("PRAGMA wal_checkpoint(TRUNCATE)").fetch_one(conn).await.map_err(in_doubt)?;
+    sent("commit", tx).commit().await.map_err(in_doubt)?;
+    let kept_waiting: i64 = sqlx::query_scalar("PRAGMA wal_checkpoint(TRUNCATE)")
+        .fetch_one(sent("settle", conn))
+        .await
+        .map_err(in_doubt)?;
     match (kept_waiting, outcome.as_str()) {
         (0, "committed") => Ok(Resolution::Committed),
         (0, _) => Ok(Resolution::Aborted),

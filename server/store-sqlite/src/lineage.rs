@@ -6,7 +6,7 @@ use catalog::commits::lineage::{
     Asked, Class, Landed, LedgerRead, LineageStore, SAME_MAX, Walk, Which, WriterCursor, WriterRow,
 };
 use catalog::ident::WarehouseId;
-use catalog::store::{StoreError, kept};
+use catalog::store::{StoreError, kept, sent};
 use sqlx::{Connection, SqliteConnection};
 use uuid::Uuid;
 
@@ -18,7 +18,7 @@ use crate::{BEGIN, SqliteStore, give_back};
 impl LineageStore for SqliteStore {
     async fn ledger(&self, warehouse: WarehouseId, table: Uuid, asked: &[Asked]) -> Result<LedgerRead, StoreError> {
         // One state of the database for all of the reading.
-        let mut tx = self.readers.begin().await.map_err(aborted)?;
+        let mut tx = sent("begin", &self.readers).begin().await.map_err(aborted)?;
         let mut wanted: Vec<kept::Wanted> = asked.iter().map(kept::Wanted::from).collect();
         wanted.sort();
         wanted.dedup();
@@ -34,7 +34,7 @@ impl LineageStore for SqliteStore {
                 read.rows.push(row.try_into()?);
             }
         }
-        tx.rollback().await.map_err(aborted)?;
+        sent("rollback", tx).rollback().await.map_err(aborted)?;
         Ok(read)
     }
 
@@ -61,7 +61,7 @@ impl LineageStore for SqliteStore {
             walk.sequence_number_min,
             walk.limit
         )
-        .fetch_all(&self.readers)
+        .fetch_all(sent("walk", &self.readers))
         .await
         .map_err(aborted)?;
         rows.into_iter().map(Landed::try_from).collect()
@@ -79,7 +79,7 @@ impl LineageStore for SqliteStore {
             table,
             classes
         )
-        .execute(&mut *conn)
+        .execute(sent("classify", &mut *conn))
         .await
         .map_err(in_transaction);
         give_back(conn, classified).map(|_| ())
@@ -106,7 +106,7 @@ impl LineageStore for SqliteStore {
             after,
             limit
         )
-        .fetch_all(&self.readers)
+        .fetch_all(sent("writers", &self.readers))
         .await
         .map_err(aborted)?;
         rows.into_iter().map(WriterRow::try_from).collect()
@@ -139,7 +139,7 @@ impl LineageStore for SqliteStore {
             part,
             limit
         )
-        .fetch_all(&self.readers)
+        .fetch_all(sent("writer", &self.readers))
         .await
         .map_err(aborted)?;
         rows.into_iter().map(WriterRow::try_from).collect()
@@ -182,7 +182,7 @@ async fn same(
         wanted.ref_key,
         SAME_MAX
     )
-    .fetch_all(conn)
+    .fetch_all(sent("same", conn))
     .await
 }
 
@@ -200,13 +200,13 @@ async fn row(
         table,
         place
     )
-    .fetch_optional(conn)
+    .fetch_optional(sent("row", conn))
     .await
 }
 
 /// A snapshot goes together with what says that it was carried.
 async fn forget(conn: &mut SqliteConnection, before_ms: i64, limit: u32) -> Result<u64, StoreError> {
-    let mut tx = conn.begin_with(BEGIN).await.map_err(beginning)?;
+    let mut tx = sent("begin", conn).begin_with(BEGIN).await.map_err(beginning)?;
     sqlx::query!(
         "DELETE FROM carried WHERE (warehouse_id, table_uuid, snapshot_id) IN (
              SELECT warehouse_id, table_uuid, snapshot_id FROM lineage WHERE at_ms < $1
@@ -214,7 +214,7 @@ async fn forget(conn: &mut SqliteConnection, before_ms: i64, limit: u32) -> Resu
         before_ms,
         limit
     )
-    .execute(&mut *tx)
+    .execute(sent("forget-lineage", &mut *tx))
     .await
     .map_err(in_transaction)?;
     let gone = sqlx::query!(
@@ -224,9 +224,9 @@ async fn forget(conn: &mut SqliteConnection, before_ms: i64, limit: u32) -> Resu
         before_ms,
         limit
     )
-    .execute(&mut *tx)
+    .execute(sent("forget-lineage", &mut *tx))
     .await
     .map_err(in_transaction)?;
-    tx.commit().await.map_err(in_doubt)?;
+    sent("commit", tx).commit().await.map_err(in_doubt)?;
     Ok(gone.rows_affected())
 }
