@@ -1,17 +1,19 @@
 //! Pointers in table `tabular`, moved together with everything that is written beside them.
 
 use async_trait::async_trait;
+use catalog::commits::lineage::{Asked, SAME_MAX};
 use catalog::commits::overlap::Overlap;
 use catalog::commits::store::{CommitStore, PointerRead, Resolution, Swap, SwapOutcome};
 use catalog::ident::{AttemptId, TableIdent, TabularId, WarehouseId};
 use catalog::location::Location;
-use catalog::store::{StoreError, sent};
+use catalog::store::{StoreError, kept, sent};
 use catalog::tabulars::Pointer;
 use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
 use crate::columns::{PointerRow, parts, text};
 use crate::error::{aborted, committing, timed_out};
+use crate::lineage::ledger_read;
 use crate::{PostgresStore, give_back};
 
 mod one_move;
@@ -26,24 +28,22 @@ impl CommitStore for PostgresStore {
         warehouse: WarehouseId,
         ident: &TableIdent,
         snapshot_ids: &[i64],
+        asked: &[Asked],
     ) -> Result<PointerRead, StoreError> {
-        let row = sqlx::query!(
-            r#"SELECT t.id, t.kind, t.uuid, t.location, t.metadata_location, t.version,
-                      ARRAY(SELECT l.snapshot_id FROM lineage l
-                             WHERE l.warehouse_id = $1 AND l.table_uuid = t.uuid
-                               AND l.snapshot_id = ANY($4)) AS "landed!"
-                 FROM tabular t JOIN namespace n ON n.id = t.namespace_id
-                WHERE n.warehouse_id = $1 AND n.parts = $2 AND t.name = $3"#,
+        let row = sqlx::query_file!(
+            "src/commits/read_pointer.sql",
             warehouse.0,
             &parts(&ident.namespace),
             text(&ident.name),
-            snapshot_ids
+            snapshot_ids,
+            kept::array::<_, kept::Wanted>(asked),
+            i64::from(SAME_MAX)
         )
         .fetch_optional(sent("read-pointer", &self.pool))
         .await
         .map_err(aborted)?;
         let Some(row) = row else {
-            return Ok(PointerRead { pointer: None, landed: Vec::new() });
+            return Ok(PointerRead::default());
         };
         let pointer = PointerRow {
             id: row.id,
@@ -53,7 +53,8 @@ impl CommitStore for PostgresStore {
             metadata_location: row.metadata_location,
             version: row.version,
         };
-        Ok(PointerRead { pointer: Some(Pointer::try_from(pointer)?), landed: row.landed })
+        let (pointer, ledger) = (Pointer::try_from(pointer)?, ledger_read(&row.rows, &row.same)?);
+        Ok(PointerRead { pointer: Some(pointer), landed: row.landed, ledger })
     }
 
     async fn landed(

@@ -13,6 +13,15 @@ use crate::columns::from_json;
 use crate::error::{aborted, committing};
 use crate::{PostgresStore, give_back};
 
+/// The ledger out of two JSON arrays of rows.
+pub(crate) fn ledger_read(rows: &str, same: &str) -> Result<LedgerRead, StoreError> {
+    let (rows, same): (Vec<kept::Writer>, Vec<kept::Same>) = (from_json(rows)?, from_json(same)?);
+    Ok(LedgerRead {
+        rows: rows.into_iter().map(WriterRow::try_from).collect::<Result<_, _>>()?,
+        same: same.into_iter().map(TryFrom::try_from).collect::<Result<_, _>>()?,
+    })
+}
+
 #[async_trait]
 impl LineageStore for PostgresStore {
     async fn ledger(&self, warehouse: WarehouseId, table: Uuid, asked: &[Asked]) -> Result<LedgerRead, StoreError> {
@@ -46,12 +55,7 @@ impl LineageStore for PostgresStore {
         .fetch_one(sent("ledger", &self.pool))
         .await
         .map_err(aborted)?;
-        let rows: Vec<kept::Writer> = from_json(&found.rows)?;
-        let same: Vec<kept::Same> = from_json(&found.same)?;
-        Ok(LedgerRead {
-            rows: rows.into_iter().map(WriterRow::try_from).collect::<Result<_, _>>()?,
-            same: same.into_iter().map(TryFrom::try_from).collect::<Result<_, _>>()?,
-        })
+        ledger_read(&found.rows, &found.same)
     }
 
     async fn walk(&self, warehouse: WarehouseId, table: Uuid, walk: Walk) -> Result<Vec<Landed>, StoreError> {

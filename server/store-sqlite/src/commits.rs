@@ -1,19 +1,22 @@
 //! Pointers in table `tabular`, moved together with everything that is written beside them.
 
 use async_trait::async_trait;
+use catalog::commits::lineage::{Asked, SAME_MAX};
 use catalog::commits::overlap::Overlap;
 use catalog::commits::store::{CommitStore, PointerRead, Resolution, Swap, SwapOutcome};
 use catalog::ident::{AttemptId, TableIdent, TabularId, WarehouseId};
 use catalog::location::Location;
-use catalog::store::{StoreError, sent};
+use catalog::store::{StoreError, kept, sent};
 use catalog::tabulars::Pointer;
 use sqlx::{Connection, SqliteConnection};
 use uuid::Uuid;
 
 use crate::columns::{PointerRow, from_json, json, parts};
 use crate::error::{aborted, beginning, in_doubt, in_transaction, is_busy};
+use crate::lineage::ledger_read;
 use crate::{BEGIN, SqliteStore, give_back};
 
+mod one_move;
 mod owners;
 mod rows;
 mod transaction;
@@ -25,24 +28,23 @@ impl CommitStore for SqliteStore {
         warehouse: WarehouseId,
         ident: &TableIdent,
         snapshot_ids: &[i64],
+        asked: &[Asked],
     ) -> Result<PointerRead, StoreError> {
-        let row = sqlx::query!(
-            r#"SELECT t.id AS "id: Uuid", t.kind, t.uuid AS "uuid: Uuid", t.location, t.metadata_location, t.version,
-                      (SELECT json_group_array(l.snapshot_id) FROM lineage l
-                        WHERE l.warehouse_id = $1 AND l.table_uuid = t.uuid
-                          AND l.snapshot_id IN (SELECT value FROM json_each($4))) AS "landed!: String"
-                 FROM tabular t JOIN namespace n ON n.id = t.namespace_id
-                WHERE n.warehouse_id = $1 AND n.parts = $2 AND t.name = $3"#,
+        let (namespace, wanted) = (parts(&ident.namespace), kept::array::<_, kept::Wanted>(asked));
+        let row = sqlx::query_file!(
+            "src/commits/read_pointer.sql",
             warehouse.0,
-            parts(&ident.namespace),
+            namespace,
             ident.name,
-            json(&snapshot_ids)
+            json(&snapshot_ids),
+            wanted,
+            SAME_MAX
         )
         .fetch_optional(sent("read-pointer", &self.readers))
         .await
         .map_err(aborted)?;
         let Some(row) = row else {
-            return Ok(PointerRead { pointer: None, landed: Vec::new() });
+            return Ok(PointerRead::default());
         };
         let pointer = PointerRow {
             id: row.id,
@@ -52,7 +54,11 @@ impl CommitStore for SqliteStore {
             metadata_location: row.metadata_location,
             version: row.version,
         };
-        Ok(PointerRead { pointer: Some(Pointer::try_from(pointer)?), landed: from_json(&row.landed)? })
+        Ok(PointerRead {
+            pointer: Some(Pointer::try_from(pointer)?),
+            landed: from_json(&row.landed)?,
+            ledger: ledger_read(&row.rows, &row.same)?,
+        })
     }
 
     async fn landed(
@@ -89,7 +95,10 @@ impl CommitStore for SqliteStore {
 
     async fn swap(&self, swap: &Swap) -> Result<SwapOutcome, StoreError> {
         let mut conn = self.writer().await?;
-        let outcome = transaction::run(&mut conn, swap).await;
+        let outcome = match one_move::Move::alone_in(swap) {
+            Some(only) => only.run(&mut conn, swap).await,
+            None => transaction::run(&mut conn, swap).await,
+        };
         give_back(conn, outcome)
     }
 
