@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::counters::{Counters, OBJECT_WRITES, SQL_ROUND_TRIPS};
 use crate::ledger::{Ledger, verify};
-use crate::measure::ratio;
+use crate::measure::{ratio, rounded};
 use crate::process::{Used, Watch, mib};
 use crate::report::{Report, Result, Row};
 use crate::rest::{Catalog, Name};
@@ -93,15 +93,19 @@ impl Bench {
         self.check(format!("{what}: {}.{} has each acknowledged file once", table.namespace, table.name), failures);
     }
 
-    /// One point of a workload, which must come to its end in time. One that does not is a row; the run goes on.
+    /// One point of a workload, which must come to its end in time. One that does not is a failure; the run goes on.
     pub async fn point(&self, row: Row, within: Duration, point: impl Future<Output = Result<Row>>) {
         let start = Instant::now();
-        let outcome = match timeout(within, point).await {
-            Ok(Ok(measured)) => row.merged(measured),
-            Ok(Err(error)) => row.with("skipped", error.to_string()),
-            Err(_) => row.with("skipped", format!("not done within {} s", within.as_secs())),
+        let failed = match timeout(within, point).await {
+            Ok(Ok(measured)) => {
+                let took_s = rounded(start.elapsed().as_secs_f64());
+                return self.add(row.merged(measured).with("took_s", took_s));
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("not done within {} s", within.as_secs()),
         };
-        self.add(outcome.with("took_s", crate::measure::rounded(start.elapsed().as_secs_f64())));
+        self.check(format!("the point {row} comes to its end"), vec![failed.clone()]);
+        self.add(row.with("failed", failed));
     }
 
     pub async fn meter(&self) -> Result<Meter<'_>> {

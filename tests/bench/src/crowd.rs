@@ -18,7 +18,7 @@ use crate::rest::{Catalog, Name};
 use crate::writer::{Commit, Ended, Writer};
 
 /// Expiry begins at so many snapshots …
-const EXPIRED_FROM: usize = 80;
+const EXPIRED_FROM: usize = 60;
 /// … and leaves so many.
 const KEPT: usize = 40;
 
@@ -47,7 +47,8 @@ pub struct Tally {
     pub refused: usize,
     pub unknown: usize,
     pub attempts: usize,
-    pub retried: usize,
+    /// The most snapshots that it met.
+    pub snapshots: usize,
     /// Requests of landed commits, and landed commits from load to answer.
     pub post: Samples,
     pub cycle: Samples,
@@ -171,7 +172,7 @@ async fn work(mut writer: Writer, expiry: Arc<Expiry>, counted_from: Instant, un
 impl Tally {
     fn count(&mut self, commit: &Commit) {
         self.attempts += commit.attempts as usize;
-        self.retried += usize::from(commit.attempts > 1);
+        self.snapshots = self.snapshots.max(commit.snapshots);
         match &commit.ended {
             Ended::Landed => {
                 self.landed += 1;
@@ -228,6 +229,7 @@ impl Outcome {
             .with("success_rate", ratio(landed, commits))
             .with("attempts_per_commit", ratio(self.sum(|tally| tally.attempts) as f64, landed))
             .with("fairness", fairness(self.tallies.iter().map(|tally| tally.landed)))
+            .with("snapshots_at_most", self.tallies.iter().map(|tally| tally.snapshots).max())
             .with("expiries", self.expiries.done)
             .with("expiry_conflicts", self.expiries.conflicts)
             .percentiles("", &self.post())

@@ -141,9 +141,11 @@ fn snapshot(location: &str, job: &str, number: i64, (id, parent, at_ms): (i64, O
 mod tests {
     use super::*;
 
+    const LOCATION: &str = "s3://lake/warehouses/analytics/0198e5a2-7c1f-7d64-9b0e-3f6f0c2d4b11/events";
+
     fn build(snapshots: usize) -> (Table, Vec<Object>, String) {
         let properties = BTreeMap::from([("a".to_owned(), "b".to_owned())]);
-        let document = Document { location: "file:///t", properties: &properties, snapshots };
+        let document = Document { location: LOCATION, properties: &properties, snapshots };
         let (metadata, objects, file) = document.build(1_700_000_000_000);
         (Table::of(metadata, "main"), objects, file)
     }

@@ -1,6 +1,7 @@
 //! What a run leaves behind: one flat row for each point, checks, and the failures among them.
 
 use std::error::Error;
+use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 
 use serde::Serialize;
@@ -51,6 +52,12 @@ impl Row {
     }
 }
 
+impl Display for Row {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&serde_json::to_string(&self.0).map_err(|_| fmt::Error)?)
+    }
+}
+
 #[derive(Debug, Serialize)]
 struct Check {
     what: String,
@@ -81,7 +88,7 @@ impl Report {
     }
 
     pub fn add(&mut self, row: Row) {
-        eprintln!("{} {}: {}", self.workload, self.target, serde_json::to_string(&row).unwrap_or_default());
+        eprintln!("{} {}: {row}", self.workload, self.target);
         self.rows.push(row);
     }
 

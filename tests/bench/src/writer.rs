@@ -63,6 +63,15 @@ pub struct Commit {
     pub rewritten: usize,
 }
 
+/// A change whose manifests are written, and the table that it is to be put on.
+#[derive(Debug)]
+pub struct Begun {
+    start: Instant,
+    table: Table,
+    draft: Draft,
+    commit: Commit,
+}
+
 impl Writer {
     pub fn of(catalog: &Catalog, store: &Arc<Store>, table: &Name, name: &str) -> Self {
         Self {
@@ -82,12 +91,17 @@ impl Writer {
 
     /// Appends one file of one row.
     pub async fn append(&mut self) -> Result<Commit> {
+        let begun = self.begin_append().await?;
+        self.see_through(begun).await
+    }
+
+    /// Loads the table, and writes the manifest of what is going to be appended.
+    pub async fn begin_append(&mut self) -> Result<Begun> {
         let start = Instant::now();
         let table = self.load().await?;
         let key = format!("{}-{}", self.name, self.drafts);
         let file = DataFile::data(&table.data_folder(), &[&key], &Uuid::now_v7().to_string());
-        let change = Change::MergingAppend { files: vec![file], min_count: MERGED_FROM };
-        self.commit_on(start, table, change).await
+        self.begin(start, table, Change::MergingAppend { files: vec![file], min_count: MERGED_FROM }).await
     }
 
     /// Puts all live data files into one; nothing where there are fewer than two.
@@ -104,17 +118,23 @@ impl Writer {
             live.iter().fold((0, 0), |(records, bytes), file| (records + file.records, bytes + file.bytes));
         let removed: Vec<String> = live.into_iter().map(|file| file.path).collect();
         let sequence_number = Some(table.last_sequence_number());
-        self.commit_on(start, table, Change::Rewrite { removed, added: vec![file], sequence_number }).await.map(Some)
+        let begun = self.begin(start, table, Change::Rewrite { removed, added: vec![file], sequence_number }).await?;
+        self.see_through(begun).await.map(Some)
     }
 
-    /// The attempts of a change, the first of them on `table`.
-    async fn commit_on(&mut self, start: Instant, mut table: Table, change: Change) -> Result<Commit> {
+    async fn begin(&mut self, start: Instant, table: Table, change: Change) -> Result<Begun> {
         self.drafts += 1;
-        let mut commit = Commit::of(&change);
+        let commit = Commit::of(&change);
         let keys = [identity::named(&self.name, None, None), environment()].concat();
         let at_ms = now_ms().max(table.metadata["last-updated-ms"].as_i64().unwrap_or(0) + 1);
         let draft = Draft::of(&table, change, self.random.snapshot_id(), keys).at_ms(at_ms);
         self.store.put_all(draft.objects()).await?;
+        Ok(Begun { start, table, draft, commit })
+    }
+
+    /// The attempts of a change, the first of them on the table that it was begun on.
+    pub async fn see_through(&mut self, begun: Begun) -> Result<Commit> {
+        let Begun { start, mut table, draft, mut commit } = begun;
         let mut tried = Vec::new();
         loop {
             commit.snapshots = table.snapshots().len();
@@ -147,7 +167,7 @@ impl Writer {
         }
     }
 
-    pub async fn load(&self) -> Result<Table> {
+    async fn load(&self) -> Result<Table> {
         Ok(Table::of(self.catalog.load(&self.table).await?.metadata, "main"))
     }
 

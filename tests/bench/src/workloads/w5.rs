@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::w1::table_with;
+use super::w1::{out_of_reach, table_with};
 use crate::bench::Bench;
 use crate::measure::{Samples, ratio};
 use crate::report::{Result, Row};
@@ -29,13 +29,11 @@ pub async fn run(bench: &Bench) -> Result<()> {
     let readers = bench.settings.numbers("readers", &[1, 64], &[1, 64])?;
     let lasting = bench.settings.seconds("seconds", 4, 10)?;
     for size in sizes {
-        let loads = match loads(bench, size as usize).await {
-            Ok(loads) => loads,
-            Err(error) => {
-                bench.add(Row::of("snapshots", size).with("skipped", error.to_string()));
-                continue;
-            }
-        };
+        if let Some(reason) = out_of_reach(bench, size as usize) {
+            bench.add(Row::of("snapshots", size).with("skipped", reason));
+            continue;
+        }
+        let loads = loads(bench, size as usize).await?;
         for load in &loads {
             for readers in &readers {
                 let row = Row::of("snapshots", size).with("readers", *readers).with("load", load.what);
