@@ -163,8 +163,10 @@ class Bench:
 
     def measure(self, run, backends, bound_s):
         with contextlib.ExitStack() as stack:
-            target, at_rest = self.others.get(run.server), None
-            if not target:
+            at_rest = None
+            if run.server in self.others:
+                target = self.others[run.server] | {"floor-postgres": backends.postgres.url()}
+            else:
                 place = stack.enter_context(room.made(run.name, run.store, self.data, self.logs, backends))
                 target = stack.enter_context(SERVERS[run.server].start(place, run.server, self.binary))
                 time.sleep(SETTLE_S)

@@ -93,7 +93,7 @@ def bench_smoke(bench, log):
     argv += ["--only", "W1,W2", "--servers", "frazil-sqlite", "--store", "file", "--no-plots", "--binary", bench.binary]
     argv += ["--generator", paths.TARGET / "debug" / "frazil-bench"]
     argv += [word for pair in SMALL_BENCH for word in ("--set", pair)]
-    process.run(argv, log, 300, cwd=paths.REPO)
+    process.run(argv, log, 600, cwd=paths.REPO)
 
 
 RESIDENT_BELOW_BYTES = 30 * 1024 * 1024
@@ -121,7 +121,7 @@ def bench_smoke(bench, log):
     argv += ["--only", "W1,W2", "--servers", "frazil-sqlite", "--store", "file", "--no-plots", "--binary", bench.binary]
     argv += ["--generator", paths.TARGET / "debug" / "frazil-bench"]
     argv += [word for pair in SMALL_BENCH for word in ("--set", pair)]
-    process.run(argv, log, 300, cwd=paths.REPO)
+    process.run(argv, log, 600, cwd=paths.REPO)
 
 
 RESIDENT_BELOW_BYTES:
@@ -134,7 +134,7 @@ def bench_smoke(bench, log):
     argv += ["--only", "W1,W2", "--servers", "frazil-sqlite", "--store", "file", "--no-plots", "--binary", bench.binary]
     argv += ["--generator", paths.TARGET / "debug" / "frazil-bench"]
     argv += [word for pair in SMALL_BENCH for word in ("--set", pair)]
-    process.run(argv, log, 300, cwd=paths.REPO)
+    process.run(argv, log, 600, cwd=paths.REPO)
 
 
 RESIDENT_BELOW_BYTES}")
