@@ -30,8 +30,10 @@ fn every_statement_of_a_store_is_counted_where_it_is_sent() {
     let mut files = Vec::new();
     ["store-postgres/src", "store-sqlite/src"].iter().for_each(|folder| sources(&root.join(folder), &mut files));
     // Migrations run before anything is counted.
-    files.retain(|file| !file.ends_with("migrate.rs") && !file.components().any(|part| part.as_os_str() == "tests"));
-    files.retain(|file| !file.ends_with("tests.rs"));
+    files.retain(|file| {
+        let inside = file.strip_prefix(&root).unwrap();
+        !["migrate.rs", "tests.rs"].iter().any(|name| file.ends_with(name)) && !inside.iter().any(|part| part == "tests")
+    });
     let sends = [".fetch_one(", ".fetch_optional(", ".fetch_all(", ".execute(", ".begin(", ".begin_with(", ".ping()"];
     let mut counted = 0;
     for file in files {

@@ -309,7 +309,11 @@ impl Object {
 
     async fn put_new(&self, location: &str, bytes: Bytes) -> Result<()> {
         let options = PutOptions::from(PutMode::Create);
-        let written = self.client.store.put_opts(&self.path, PutPayload::from_bytes(bytes), options).await;
+        let payload = match self.is_remote() {
+            true => PutPayload::from_bytes(bytes),
+            false => local::in_steps(&bytes).collect(),
+        };
+        let written = self.client.store.put_opts(&self.path, payload, options).await;
         written.map(drop).map_err(|error| FileError::from_write(location, error))
     }
 

@@ -31,11 +31,7 @@ impl<'a> Move<'a> {
 
     /// A whole transaction in one trip. What it meets on its way may leave it open.
     pub(super) async fn run(&self, conn: &mut SqliteConnection, swap: &Swap) -> Result<SwapOutcome, StoreError> {
-        let error = match self.execute(conn, swap).await {
-            Ok(0) => return Ok(SwapOutcome::Lost),
-            Ok(_) => return Ok(SwapOutcome::Applied),
-            Err(error) => error,
-        };
+        let Err(error) = self.execute(conn, swap).await else { return Ok(SwapOutcome::Applied) };
         // Nothing else in it waits for a lock.
         if is_busy(&error) {
             return Err(beginning(error));
@@ -47,9 +43,8 @@ impl<'a> Move<'a> {
         }
     }
 
-    /// How many swaps went through: one or none.
-    async fn execute(&self, conn: &mut SqliteConnection, swap: &Swap) -> Result<i64, sqlx::Error> {
-        let moved: Vec<i64> = sqlx::query_scalar(ONE_MOVE)
+    async fn execute(&self, conn: &mut SqliteConnection, swap: &Swap) -> Result<(), sqlx::Error> {
+        sqlx::query(ONE_MOVE)
             .bind(self.from.id.0)
             .bind(self.from.version)
             .bind(&self.from.metadata_location)
@@ -63,10 +58,9 @@ impl<'a> Move<'a> {
             .bind(kept::array::<_, kept::Entry>(&swap.log))
             .bind(kept::array::<_, kept::Event>(&swap.events))
             .bind(kept::array::<_, kept::Purge>(&swap.purges))
-            // To the end: the COMMIT comes after the only row.
-            .fetch_all(sent("swap", conn))
-            .await?;
-        Ok(moved.into_iter().sum())
+            .execute(sent("swap", conn))
+            .await
+            .map(drop)
     }
 }
 
@@ -75,6 +69,7 @@ fn known_before(error: &sqlx::Error) -> Option<Option<SwapOutcome>> {
     let answer = error.as_database_error()?;
     let unique = answer.kind() == ErrorKind::UniqueViolation;
     match answer.message() {
+        told if told.contains("attempt.outcome") => Some(Some(SwapOutcome::Lost)),
         told if unique && told.contains("lineage.snapshot_id") => Some(Some(SwapOutcome::SnapshotKnown)),
         told if unique && told.contains("idempotency_key.key") => Some(Some(SwapOutcome::KeyTaken)),
         // The attempt is settled already.
