@@ -6,6 +6,7 @@ import datetime
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -31,6 +32,7 @@ from target import elsewhere, resident_mib
 
 # What the generator's exit status means; 0: it ran, and every table is as it must be.
 STATUS_LOST = 1
+ROW = re.compile(r"W\d \S+: (\{.*\})$")
 # A server is left alone for so long before its memory at rest is read.
 SETTLE_S = 3
 FLOOR_BYTES = "20000,200000,5000000"
@@ -172,9 +174,11 @@ class Bench:
                 time.sleep(SETTLE_S)
                 at_rest = resident_mib(target["pids"])
             words = ["run", run.workload, "--preset", self.preset.name]
-            words += [word for pair in parameters(self.options.set, run.workload) for word in ("--set", pair)]
+            pairs = [*run.parameters, *parameters(self.options.set, run.workload)]
+            words += [word for pair in pairs for word in ("--set", pair)]
             status, told, trouble = self.generate(run.name, words, target, bound_s)
-            return {"status": status, "trouble": trouble, "told": told, "rss_mib_at_rest": at_rest}
+            memory = {"rss_mib_at_rest": at_rest, "rss_mib_left": resident_mib(target["pids"])}
+            return {"status": status, "trouble": trouble, "told": told, **memory}
 
     def generate(self, name, words, target, bound_s):
         """Runs the generator. Gives a status, what it wrote, and the trouble if there was any."""
@@ -188,7 +192,7 @@ class Bench:
             try:
                 ended = child.wait(bound_s)
             except subprocess.TimeoutExpired:
-                return COULD_NOT, {}, f"still ran after {bound_s:.0f} s"
+                return COULD_NOT, {"rows": rows_so_far(log_file)}, f"still ran after {bound_s:.0f} s"
             finally:
                 process.end_group(child)
         told = json.loads(out_file.read_text()) if out_file.exists() else {}
@@ -197,6 +201,12 @@ class Bench:
         if ended == STATUS_LOST and told:
             return LOST, told, "; ".join(told.get("failures", ())[:3])
         return COULD_NOT, told, last_line(log_file)
+
+
+def rows_so_far(log_file):
+    """The points that a run had measured when it was ended: the generator tells each as it goes."""
+    found = (ROW.match(line) for line in log_file.read_text(errors="replace").splitlines())
+    return [json.loads(row[1]) for row in found if row]
 
 
 def last_line(log_file):

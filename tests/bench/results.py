@@ -18,7 +18,10 @@ RAN, LOST, COULD_NOT = "ran", "lost", "could not run"
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run. `told` is what the generator wrote; `trouble` says why there is nothing, or what was lost."""
+    """One run. `told` is what the generator wrote; `trouble` says why there is nothing, or what was lost.
+
+    Memory was read when the server had started, and when the generator had ended.
+    """
 
     workload: str
     store: str
@@ -27,6 +30,7 @@ class Outcome:
     took_s: float
     trouble: str | None = None
     rss_mib_at_rest: float | None = None
+    rss_mib_left: float | None = None
     told: dict = field(default_factory=dict)
 
     @property

@@ -8,10 +8,20 @@ from servers import SERVERS
 LATENCY = ("p50_ms", "p95_ms", "p99_ms")
 CROWD = ("writers", "success_rate", "commits_per_s", "attempts_per_commit", "exhausted_retries", "fairness", *LATENCY)
 COUNTERS = ("server_cpu_ms_per_commit", "sql_round_trips_per_commit", "object_puts_per_commit")
+QUIET = ("quiet_alone_p50_ms", "quiet_beside_p50_ms", "hot_commits_per_s")
+APPENDS = ("appends", "appends_lost", "appends_late", "appends_retried", "append_p50_ms", "append_p99_ms")
+COMPACTIONS = ("compactions", "compactions_finished", "compactions_first_time", "files_rewritten_in_vain")
+LOADS = ("load_p50_ms", "load_p99_ms")
+PAGES = ("tables_page_early_p50_ms", "tables_page_p50_ms", "first_page_early_p50_ms", "last_page_p50_ms")
 COLUMNS = {
     "W1": ("snapshots", "p50_ms", "p99_ms", "floor_p50_ms", "ratio_to_floor", "bytes_written", "bytes_sent", *COUNTERS),
     "W2": (*CROWD, "server_cpu_ms_per_commit"),
     "W3": (*CROWD, "server_cpu_ms_per_commit"),
+    "W4": ("writers", "tables", "commits_per_s", *LATENCY, *QUIET, "rss_mib_peak", "server_cpu_ms_per_commit"),
+    "W5": ("snapshots", "load", "readers", "requests_per_s", *LATENCY, "bytes", "sql_round_trips_per_load"),
+    "W6": ("appends_per_s", *APPENDS, *COMPACTIONS),
+    "W7": ("namespaces", "tables", "creates_per_s", "loads_per_s", *LOADS, *PAGES, "rss_mib_after"),
+    "W8": ("like", "writers", "replicas", "success_rate", "commits_per_s", "fairness", *LATENCY, "swaps_lost"),
 }
 # Says why a point has no figures.
 SKIPPED = "skipped"
@@ -108,12 +118,12 @@ def at_rest(found):
         own = [outcome for outcome in found.outcomes if outcome.server == name]
         rest = [outcome.rss_mib_at_rest for outcome in own if outcome.rss_mib_at_rest]
         load = [row for outcome in own if outcome.workload == "W4" for row in outcome.rows]
-        many = [row for outcome in own if outcome.workload == "W7" for row in outcome.rows]
+        left = [outcome.rss_mib_left for outcome in own if outcome.workload == "W7"]
         figures = (
             min(rest, default=None),
             greatest(load, "rss_mib_peak"),
             greatest(load, "server_cpu_ms_per_commit"),
-            greatest(many, "rss_mib_after"),
+            next(iter(left), None),
         )
         if any(figure is not None for figure in figures):
             rows.append((name, *map(shown, figures)))
