@@ -6,10 +6,12 @@ pub mod commit;
 pub mod draft;
 pub mod files;
 pub mod identity;
+pub mod objects;
 mod summary;
 pub mod table;
 
 pub use commit::{Ended, Retry, Writer};
 pub use draft::{Change, Draft, Prepared};
 pub use files::DataFile;
+pub use objects::{Object, Objects};
 pub use table::Table;

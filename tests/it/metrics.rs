@@ -23,3 +23,25 @@ fn every_metric_is_documented_and_no_other() {
     let told = fs::read_to_string(root.join("docs/metrics.md")).unwrap();
     assert_eq!(names(&told, '`'), kept);
 }
+
+#[test]
+fn every_statement_of_a_store_is_counted_where_it_is_sent() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server");
+    let mut files = Vec::new();
+    ["store-postgres/src", "store-sqlite/src"].iter().for_each(|folder| sources(&root.join(folder), &mut files));
+    // Migrations run before anything is counted.
+    files.retain(|file| !file.ends_with("migrate.rs") && !file.components().any(|part| part.as_os_str() == "tests"));
+    files.retain(|file| !file.ends_with("tests.rs"));
+    let sends = [".fetch_one(", ".fetch_optional(", ".fetch_all(", ".execute(", ".begin(", ".begin_with(", ".ping()"];
+    let mut counted = 0;
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let lines = text.lines().filter(|line| sends.iter().any(|send| line.contains(send)));
+        // A method of our own that has the same name sends nothing itself.
+        for line in lines.filter(|line| !line.contains("self.execute(")) {
+            assert!(line.contains("sent(\""), "{}: {line}", file.display());
+            counted += 1;
+        }
+    }
+    assert!(counted > 100, "only {counted} statements found");
+}

@@ -189,8 +189,8 @@ impl Commits {
         let (mut changes, mut faults) = (Vec::with_capacity(requests.len()), Vec::new());
         for (ident, mut request) in requests {
             faults.extend(request.take_fault());
-            let read_at = Instant::now();
-            let read = self.store.read_pointer(warehouse.id, &ident, request.snapshot_ids()).await?;
+            let (read_at, asked) = (Instant::now(), asked(&request));
+            let read = self.store.read_pointer(warehouse.id, &ident, request.snapshot_ids(), &asked).await?;
             let intent = Intent::of(&request);
             changes.push(Change { ident, request: Arc::new(request), intent, read, read_at });
         }
@@ -239,14 +239,19 @@ impl Commits {
         ctx: &RequestContext,
         warehouse: &Arc<Warehouse>,
         queue: &Queue,
-        waiter: Waiter,
+        mut waiter: Waiter,
     ) -> Result<Ran> {
-        if let Some(member) = queue.leave(&waiter) {
-            self.refuse_overdue(warehouse, vec![member]).await;
-        }
-        tokio::select! {
-            said = waiter.answer => said.unwrap_or_else(|_| Err(unanswered())),
-            () = sleep_until(ctx.deadline + 2 * SETTLE_TIME) => Err(unanswered()),
+        loop {
+            if let Some(member) = queue.leave(&waiter) {
+                self.refuse_overdue(warehouse, vec![member]).await;
+            }
+            tokio::select! {
+                biased;
+                said = &mut waiter.answer => return said.unwrap_or_else(|_| Err(unanswered())),
+                () = sleep_until(ctx.deadline + 2 * SETTLE_TIME) => return Err(unanswered()),
+                // Whose fate it shared may be back in the queue: then it may leave after all.
+                _served = queue.door() => {}
+            }
         }
     }
 }
@@ -263,13 +268,20 @@ fn unanswered() -> Error {
     )
 }
 
+/// What the ledger is asked for: each writer of a new snapshot that is put on a branch.
+fn asked(request: &CommitRequest) -> Vec<Asked> {
+    let marks = added(&request.updates).filter_map(|snapshot| {
+        let ref_name = part::ref_of(&request.updates, snapshot.id())?;
+        Mark::of(snapshot).map(|mark| Asked { ref_name, identity: mark.identity })
+    });
+    marks.collect()
+}
+
 impl Change {
-    /// What the ledger is asked for: each writer of a new snapshot that is put on a branch.
-    fn asked(&self) -> Vec<Asked> {
-        let marks = added(&self.request.updates).filter_map(|snapshot| {
-            let ref_name = part::ref_of(&self.request.updates, snapshot.id())?;
-            Mark::of(snapshot).map(|mark| Asked { ref_name, identity: mark.identity })
-        });
-        marks.collect()
+    /// Reads again what its name means.
+    async fn read_again(&mut self, store: &dyn CommitStore, warehouse: &Warehouse) -> Result<()> {
+        let asked = asked(&self.request);
+        self.read = store.read_pointer(warehouse.id, &self.ident, self.request.snapshot_ids(), &asked).await?;
+        Ok(())
     }
 }

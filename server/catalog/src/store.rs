@@ -1,5 +1,7 @@
 //! What every port has in common: how a store fails, and how a listing is paged.
 
+use metrics::counter;
+
 use crate::commits::lineage::LineageStore;
 use crate::commits::log::LogStore;
 use crate::commits::store::CommitStore;
@@ -67,6 +69,16 @@ impl From<StoreError> for Error {
             .with_source(source),
         }
     }
+}
+
+/// Statements that were sent to the database, each with its answer one round trip.
+pub const SQL_ROUND_TRIPS_TOTAL: &str = "frazil_sql_round_trips_total";
+
+/// Counts a statement that is about to be sent on this connection, or by this pool. The name is the port method's, or what
+/// the statement does in a transaction of several.
+pub fn sent<C>(statement: &'static str, connection: C) -> C {
+    counter!(SQL_ROUND_TRIPS_TOTAL, "statement" => statement).increment(1);
+    connection
 }
 
 /// A part of a listing in the order of names: keyset paging, so that nothing is lost or doubled beside changes.

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use catalog::commits::log::{LogEntry, LogStore, Wanted};
 use catalog::ident::WarehouseId;
-use catalog::store::{StoreError, kept};
+use catalog::store::{StoreError, kept, sent};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -38,7 +38,7 @@ impl LogStore for PostgresStore {
             before.unwrap_or(Uuid::max()),
             i64::from(limit)
         )
-        .fetch_all(&self.pool)
+        .fetch_all(sent("read-log", &self.pool))
         .await
         .map_err(aborted)?;
         rows.into_iter().map(LogEntry::try_from).collect()
@@ -67,7 +67,7 @@ impl LogStore for PostgresStore {
             before_ms,
             i64::from(limit)
         )
-        .execute(&mut *conn)
+        .execute(sent("forget-log", &mut *conn))
         .await
         .map_err(committing);
         Ok(give_back(conn, gone)?.rows_affected())
@@ -95,7 +95,7 @@ impl PostgresStore {
             key,
             i64::from(limit)
         )
-        .fetch_all(&self.pool)
+        .fetch_all(sent("log-of-key", &self.pool))
         .await
     }
 
@@ -119,7 +119,7 @@ impl PostgresStore {
             snapshot_id,
             i64::from(limit)
         )
-        .fetch_all(&self.pool)
+        .fetch_all(sent("log-of-snapshot", &self.pool))
         .await
     }
 }
@@ -143,7 +143,7 @@ pub(crate) async fn insert(conn: &mut PgConnection, entries: &[LogEntry]) -> Res
          ON CONFLICT DO NOTHING",
         kept::array::<_, kept::Entry>(entries)
     )
-    .execute(conn)
+    .execute(sent("insert-log", conn))
     .await
     .map(|_| ())
 }

@@ -1,17 +1,19 @@
 //! Pointers in table `tabular`, moved together with everything that is written beside them.
 
 use async_trait::async_trait;
+use catalog::commits::lineage::{Asked, SAME_MAX};
 use catalog::commits::overlap::Overlap;
 use catalog::commits::store::{CommitStore, PointerRead, Resolution, Swap, SwapOutcome};
 use catalog::ident::{AttemptId, TableIdent, TabularId, WarehouseId};
 use catalog::location::Location;
-use catalog::store::StoreError;
+use catalog::store::{StoreError, kept, sent};
 use catalog::tabulars::Pointer;
 use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
 use crate::columns::{PointerRow, parts, text};
 use crate::error::{aborted, committing, timed_out};
+use crate::lineage::ledger_read;
 use crate::{PostgresStore, give_back};
 
 mod one_move;
@@ -26,24 +28,22 @@ impl CommitStore for PostgresStore {
         warehouse: WarehouseId,
         ident: &TableIdent,
         snapshot_ids: &[i64],
+        asked: &[Asked],
     ) -> Result<PointerRead, StoreError> {
-        let row = sqlx::query!(
-            r#"SELECT t.id, t.kind, t.uuid, t.location, t.metadata_location, t.version,
-                      ARRAY(SELECT l.snapshot_id FROM lineage l
-                             WHERE l.warehouse_id = $1 AND l.table_uuid = t.uuid
-                               AND l.snapshot_id = ANY($4)) AS "landed!"
-                 FROM tabular t JOIN namespace n ON n.id = t.namespace_id
-                WHERE n.warehouse_id = $1 AND n.parts = $2 AND t.name = $3"#,
+        let row = sqlx::query_file!(
+            "src/commits/read_pointer.sql",
             warehouse.0,
             &parts(&ident.namespace),
             text(&ident.name),
-            snapshot_ids
+            snapshot_ids,
+            kept::array::<_, kept::Wanted>(asked),
+            i64::from(SAME_MAX)
         )
-        .fetch_optional(&self.pool)
+        .fetch_optional(sent("read-pointer", &self.pool))
         .await
         .map_err(aborted)?;
         let Some(row) = row else {
-            return Ok(PointerRead { pointer: None, landed: Vec::new() });
+            return Ok(PointerRead::default());
         };
         let pointer = PointerRow {
             id: row.id,
@@ -53,7 +53,8 @@ impl CommitStore for PostgresStore {
             metadata_location: row.metadata_location,
             version: row.version,
         };
-        Ok(PointerRead { pointer: Some(Pointer::try_from(pointer)?), landed: row.landed })
+        let (pointer, ledger) = (Pointer::try_from(pointer)?, ledger_read(&row.rows, &row.same)?);
+        Ok(PointerRead { pointer: Some(pointer), landed: row.landed, ledger })
     }
 
     async fn landed(
@@ -69,7 +70,7 @@ impl CommitStore for PostgresStore {
             uuid,
             snapshot_ids
         )
-        .fetch_all(&self.pool)
+        .fetch_all(sent("landed", &self.pool))
         .await
         .map_err(aborted)
     }
@@ -107,7 +108,7 @@ impl CommitStore for PostgresStore {
             before_ms,
             i64::from(limit)
         )
-        .execute(&mut *conn)
+        .execute(sent("forget-attempts", &mut *conn))
         .await
         .map_err(committing);
         Ok(give_back(conn, gone)?.rows_affected())
@@ -121,7 +122,7 @@ impl CommitStore for PostgresStore {
 async fn settle(conn: &mut PgConnection, attempt: AttemptId, at_ms: i64) -> Result<Resolution, StoreError> {
     let begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
                  SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = '1s'";
-    let mut tx = conn.begin_with(begin).await.map_err(aborted)?;
+    let mut tx = sent("begin", conn).begin_with(begin).await.map_err(aborted)?;
     let outcome = sqlx::query_scalar!(
         "INSERT INTO attempt (attempt_id, outcome, at_ms) VALUES ($1, 'aborted', $2)
          ON CONFLICT (attempt_id) DO UPDATE SET resolutions = attempt.resolutions + 1
@@ -129,14 +130,14 @@ async fn settle(conn: &mut PgConnection, attempt: AttemptId, at_ms: i64) -> Resu
         attempt.0,
         at_ms
     )
-    .fetch_one(&mut *tx)
+    .fetch_one(sent("settle", &mut *tx))
     .await;
     let outcome = match outcome {
         // The swap holds its row and has not ended yet.
         Err(error) if timed_out(&error) => return Ok(Resolution::Pending),
         outcome => outcome.map_err(aborted)?,
     };
-    tx.commit().await.map_err(committing)?;
+    sent("commit", tx).commit().await.map_err(committing)?;
     match outcome.as_str() {
         "committed" => Ok(Resolution::Committed),
         _ => Ok(Resolution::Aborted),

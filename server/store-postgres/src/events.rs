@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use catalog::events::{Cursor, Event, EventStore};
-use catalog::store::{StoreError, kept};
+use catalog::store::{StoreError, kept, sent};
 use sqlx::PgConnection;
 
 use crate::error::{aborted, committing};
@@ -24,7 +24,7 @@ impl EventStore for PostgresStore {
             serial,
             i64::from(limit)
         )
-        .fetch_all(&self.pool)
+        .fetch_all(sent("events", &self.pool))
         .await
         .map_err(aborted)?;
         rows.into_iter()
@@ -56,7 +56,7 @@ impl EventStore for PostgresStore {
             before_ms,
             i64::from(limit)
         )
-        .execute(&mut *conn)
+        .execute(sent("forget-events", &mut *conn))
         .await
         .map_err(committing);
         Ok(give_back(conn, gone)?.rows_affected())
@@ -83,7 +83,7 @@ pub(crate) async fn insert(conn: &mut PgConnection, events: &[Event]) -> Result<
                         what text, metadata_location text, snapshot_id bigint, ref_name text, at_ms bigint)",
         kept::array::<_, kept::Event>(events)
     )
-    .execute(conn)
+    .execute(sent("insert-events", conn))
     .await
     .map(|_| ())
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use catalog::idempotency::Receipt;
 use catalog::idempotency::store::{IdempotencyStore, Kept};
 use catalog::ident::WarehouseId;
-use catalog::store::StoreError;
+use catalog::store::{StoreError, sent};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -23,7 +23,7 @@ impl IdempotencyStore for PostgresStore {
             warehouse.0,
             key
         )
-        .fetch_optional(&self.pool)
+        .fetch_optional(sent("receipt", &self.pool))
         .await
         .map_err(aborted)?;
         row.map(|row| {
@@ -53,7 +53,7 @@ impl IdempotencyStore for PostgresStore {
             before_ms,
             i64::from(limit)
         )
-        .execute(&mut *conn)
+        .execute(sent("forget-receipts", &mut *conn))
         .await
         .map_err(committing);
         Ok(give_back(conn, gone)?.rows_affected())
@@ -72,7 +72,7 @@ pub(crate) async fn insert(conn: &mut PgConnection, receipt: &Receipt) -> Result
         json(&receipt.answer),
         receipt.at_ms
     )
-    .execute(conn)
+    .execute(sent("insert-receipts", conn))
     .await?;
     Ok(match inserted.rows_affected() {
         0 => Kept::KeyTaken,

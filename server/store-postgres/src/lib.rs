@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use catalog::store::StoreError;
+use catalog::store::{StoreError, sent};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 use sqlx::{Connection, PgPool, Postgres};
@@ -72,7 +72,7 @@ impl PostgresStore {
             .before_acquire(|conn, meta| {
                 Box::pin(async move {
                     if meta.idle_for > TRUSTED_IDLE {
-                        conn.ping().await?;
+                        sent("ping", conn).ping().await?;
                     }
                     Ok(true)
                 })
@@ -91,7 +91,7 @@ impl PostgresStore {
 
     /// Does the database answer?
     pub async fn ping(&self) -> Result<(), StoreError> {
-        self.acquire().await?.ping().await.map_err(aborted)
+        sent("ping", self.acquire().await?).ping().await.map_err(aborted)
     }
 
     async fn acquire(&self) -> Result<PoolConnection<Postgres>, StoreError> {
@@ -128,7 +128,7 @@ async fn missing_bounds(pool: &PgPool) -> Result<Vec<String>, sqlx::Error> {
             ORDER BY name"#,
         &BOUNDS.map(|(name, _)| name.to_owned())
     )
-    .fetch_all(pool)
+    .fetch_all(sent("missing-bounds", pool))
     .await
 }
 

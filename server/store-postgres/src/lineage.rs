@@ -6,12 +6,21 @@ use catalog::commits::lineage::{
     Asked, Class, Landed, LedgerRead, LineageStore, SAME_MAX, Walk, Which, WriterCursor, WriterRow,
 };
 use catalog::ident::WarehouseId;
-use catalog::store::{StoreError, kept};
+use catalog::store::{StoreError, kept, sent};
 use uuid::Uuid;
 
 use crate::columns::from_json;
 use crate::error::{aborted, committing};
 use crate::{PostgresStore, give_back};
+
+/// The ledger out of two JSON arrays of rows.
+pub(crate) fn ledger_read(rows: &str, same: &str) -> Result<LedgerRead, StoreError> {
+    let (rows, same): (Vec<kept::Writer>, Vec<kept::Same>) = (from_json(rows)?, from_json(same)?);
+    Ok(LedgerRead {
+        rows: rows.into_iter().map(WriterRow::try_from).collect::<Result<_, _>>()?,
+        same: same.into_iter().map(TryFrom::try_from).collect::<Result<_, _>>()?,
+    })
+}
 
 #[async_trait]
 impl LineageStore for PostgresStore {
@@ -43,15 +52,10 @@ impl LineageStore for PostgresStore {
             kept::array::<_, kept::Wanted>(asked),
             i64::from(SAME_MAX)
         )
-        .fetch_one(&self.pool)
+        .fetch_one(sent("ledger", &self.pool))
         .await
         .map_err(aborted)?;
-        let rows: Vec<kept::Writer> = from_json(&found.rows)?;
-        let same: Vec<kept::Same> = from_json(&found.same)?;
-        Ok(LedgerRead {
-            rows: rows.into_iter().map(WriterRow::try_from).collect::<Result<_, _>>()?,
-            same: same.into_iter().map(TryFrom::try_from).collect::<Result<_, _>>()?,
-        })
+        ledger_read(&found.rows, &found.same)
     }
 
     async fn walk(&self, warehouse: WarehouseId, table: Uuid, walk: Walk) -> Result<Vec<Landed>, StoreError> {
@@ -77,7 +81,7 @@ impl LineageStore for PostgresStore {
             walk.sequence_number_min,
             i64::from(walk.limit)
         )
-        .fetch_all(&self.pool)
+        .fetch_all(sent("walk", &self.pool))
         .await
         .map_err(aborted)?;
         rows.into_iter().map(Landed::try_from).collect()
@@ -102,7 +106,7 @@ impl LineageStore for PostgresStore {
             &snapshot_ids,
             &classes
         )
-        .execute(&mut *conn)
+        .execute(sent("classify", &mut *conn))
         .await
         .map_err(committing);
         give_back(conn, classified).map(|_| ())
@@ -128,7 +132,7 @@ impl LineageStore for PostgresStore {
             after.map(kept::place).unwrap_or_default(),
             i64::from(limit)
         )
-        .fetch_all(&self.pool)
+        .fetch_all(sent("writers", &self.pool))
         .await
         .map_err(aborted)?;
         rows.into_iter().map(WriterRow::try_from).collect()
@@ -158,7 +162,7 @@ impl LineageStore for PostgresStore {
             which.part.as_deref().map(kept::escaped),
             i64::from(limit)
         )
-        .fetch_all(&self.pool)
+        .fetch_all(sent("writer", &self.pool))
         .await
         .map_err(aborted)?;
         rows.into_iter().map(WriterRow::try_from).collect()
@@ -185,7 +189,7 @@ impl LineageStore for PostgresStore {
             before_ms,
             i64::from(limit)
         )
-        .fetch_one(&mut *conn)
+        .fetch_one(sent("forget-lineage", &mut *conn))
         .await
         .map_err(committing);
         give_back(conn, gone).map(i64::unsigned_abs)

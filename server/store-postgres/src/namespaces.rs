@@ -8,7 +8,7 @@ use catalog::idempotency::store::Kept;
 use catalog::ident::{NamespaceIdent, WarehouseId};
 use catalog::namespaces::store::{NamespaceCreated, NamespaceDropped, NamespaceStore, NamespaceUpdated, NewNamespace};
 use catalog::namespaces::{Namespace, PropertiesChange};
-use catalog::store::{Page, StoreError};
+use catalog::store::{Page, StoreError, sent};
 use sqlx::{Connection, PgConnection};
 
 use crate::columns::{from_json, json, parts, text};
@@ -23,7 +23,7 @@ impl NamespaceStore for PostgresStore {
             warehouse.0,
             &parts(ident)
         )
-        .fetch_optional(&self.pool)
+        .fetch_optional(sent("namespace", &self.pool))
         .await
         .map_err(aborted)?;
         let namespace =
@@ -49,7 +49,7 @@ impl NamespaceStore for PostgresStore {
                 after,
                 limit
             );
-            return top.fetch_all(&self.pool).await.map(Some).map_err(aborted);
+            return top.fetch_all(sent("list-namespaces", &self.pool)).await.map(Some).map_err(aborted);
         };
         sqlx::query_scalar!(
             r#"SELECT ARRAY(SELECT child.name FROM namespace child
@@ -62,7 +62,7 @@ impl NamespaceStore for PostgresStore {
             after,
             limit
         )
-        .fetch_optional(&self.pool)
+        .fetch_optional(sent("list-namespaces", &self.pool))
         .await
         .map_err(aborted)
     }
@@ -150,7 +150,7 @@ async fn insert(conn: &mut PgConnection, new: &NewNamespace, receipt: Option<&Re
         receipt.map(|receipt| receipt.binding.as_slice()),
         receipt.map(|receipt| json(&receipt.answer))
     )
-    .fetch_optional(conn)
+    .fetch_optional(sent("create-namespace", conn))
     .await?;
     Ok(made.is_some())
 }
@@ -161,14 +161,14 @@ async fn update(
     change: &PropertiesChange,
     receipt: Option<&Receipt>,
 ) -> Result<NamespaceUpdated, StoreError> {
-    let mut tx = conn.begin_with(BEGIN).await.map_err(aborted)?;
+    let mut tx = sent("begin", conn).begin_with(BEGIN).await.map_err(aborted)?;
     // The row's lock puts changes of one namespace in line; it lets creators below the namespace pass.
     let row = sqlx::query!(
         "SELECT id, properties FROM namespace WHERE warehouse_id = $1 AND parts = $2 FOR NO KEY UPDATE",
         warehouse.0,
         &parts(ident)
     )
-    .fetch_optional(&mut *tx)
+    .fetch_optional(sent("update-namespace", &mut *tx))
     .await
     .map_err(before_commit)?;
     let Some(row) = row else {
@@ -183,10 +183,10 @@ async fn update(
         }
     }
     sqlx::query!("UPDATE namespace SET properties = $2 WHERE id = $1", row.id, json(&properties))
-        .execute(&mut *tx)
+        .execute(sent("update-namespace", &mut *tx))
         .await
         .map_err(before_commit)?;
-    tx.commit().await.map_err(committing)?;
+    sent("commit", tx).commit().await.map_err(committing)?;
     Ok(NamespaceUpdated::Updated(changed))
 }
 
@@ -213,7 +213,7 @@ async fn delete(
         receipt.map(|receipt| json(&receipt.answer)),
         receipt.map(|receipt| receipt.at_ms)
     )
-    .fetch_optional(conn)
+    .fetch_optional(sent("delete-namespace", conn))
     .await?;
     Ok(gone.is_some())
 }

@@ -6,7 +6,7 @@ use catalog::ident::{PurgeId, WarehouseId};
 use catalog::location::Location;
 use catalog::purge::store::PurgeStore;
 use catalog::purge::{PurgeJob, PurgeTask};
-use catalog::store::StoreError;
+use catalog::store::{StoreError, sent};
 use sqlx::PgConnection;
 
 use crate::columns::{from_json, json, text};
@@ -35,7 +35,7 @@ impl PurgeStore for PostgresStore {
             now_ms,
             lease_until_ms
         )
-        .fetch_optional(&mut *conn)
+        .fetch_optional(sent("claim-purge", &mut *conn))
         .await
         .map_err(committing);
         let Some(row) = give_back(conn, claimed)? else {
@@ -59,8 +59,10 @@ impl PurgeStore for PostgresStore {
     async fn finish_purge(&self, id: PurgeId) -> Result<(), StoreError> {
         let mut conn = self.acquire().await?;
         // Whoever lost the lease may come second: no row is as good as one.
-        let deleted =
-            sqlx::query!("DELETE FROM purge WHERE id = $1", id.0).execute(&mut *conn).await.map_err(committing);
+        let deleted = sqlx::query!("DELETE FROM purge WHERE id = $1", id.0)
+            .execute(sent("finish-purge", &mut *conn))
+            .await
+            .map_err(committing);
         give_back(conn, deleted).map(|_| ())
     }
 
@@ -74,7 +76,7 @@ impl PurgeStore for PostgresStore {
             not_before_ms,
             text(error)
         )
-        .execute(&mut *conn)
+        .execute(sent("postpone-purge", &mut *conn))
         .await
         .map_err(committing);
         give_back(conn, postponed).map(|_| ())
@@ -97,7 +99,7 @@ pub(crate) async fn overlaps(
         place.below_from,
         place.below_until
     )
-    .fetch_one(conn)
+    .fetch_one(sent("purge-overlaps", conn))
     .await
 }
 
@@ -113,7 +115,7 @@ pub(crate) async fn insert(conn: &mut PgConnection, tasks: &[PurgeTask]) -> Resu
             task.target.table_place(),
             task.not_before_ms
         )
-        .execute(&mut *conn)
+        .execute(sent("insert-purges", &mut *conn))
         .await?;
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use catalog::ident::{NamespaceIdent, TableIdent, WarehouseId};
-use catalog::store::{Page, StoreError};
+use catalog::store::{Page, StoreError, sent};
 use catalog::tabulars::{Pointer, TabularKind, TabularStore};
 
 use crate::PostgresStore;
@@ -21,7 +21,7 @@ impl TabularStore for PostgresStore {
             &parts(&ident.namespace),
             text(&ident.name)
         )
-        .fetch_optional(&self.pool)
+        .fetch_optional(sent("pointer", &self.pool))
         .await
         .map_err(aborted)?;
         row.map(Pointer::try_from).transpose()
@@ -47,7 +47,7 @@ impl TabularStore for PostgresStore {
             text(page.after.as_deref().unwrap_or_default()),
             page.limit.map(i64::from)
         )
-        .fetch_optional(&self.pool)
+        .fetch_optional(sent("list-tabulars", &self.pool))
         .await
         .map_err(aborted)
     }

@@ -5,7 +5,7 @@ use catalog::commits::overlap::Overlap;
 use catalog::files::Place;
 use catalog::ident::{WarehouseId, WarehouseName};
 use catalog::location::Location;
-use catalog::store::{Page, StoreError};
+use catalog::store::{Page, StoreError, sent};
 use catalog::warehouses::Warehouse;
 use catalog::warehouses::store::{
     WarehouseContent, WarehouseCreated, WarehouseDeleted, WarehouseListed, WarehouseStore, WarehouseUpdated,
@@ -36,7 +36,7 @@ impl WarehouseStore for PostgresStore {
             "SELECT id, name, root, allowed, storage, defaults, overrides, version FROM warehouse WHERE name = $1",
             name.as_str()
         )
-        .fetch_optional(&self.pool)
+        .fetch_optional(sent("warehouse", &self.pool))
         .await
         .map_err(aborted)?;
         row.map(Warehouse::try_from).transpose()
@@ -51,7 +51,7 @@ impl WarehouseStore for PostgresStore {
             text(page.after.as_deref().unwrap_or_default()),
             page.limit.map(i64::from)
         )
-        .fetch_all(&self.pool)
+        .fetch_all(sent("warehouses", &self.pool))
         .await
         .map_err(aborted)?;
         Ok(rows.into_iter().map(|row| WarehouseListed { name: row.name.clone(), warehouse: row.try_into() }).collect())
@@ -75,7 +75,7 @@ impl WarehouseStore for PostgresStore {
             json(&warehouse.defaults),
             json(&warehouse.overrides)
         )
-        .execute(&mut *conn)
+        .execute(sent("update-warehouse", &mut *conn))
         .await
         .map_err(committing);
         match give_back(conn, updated)?.rows_affected() {
@@ -92,9 +92,12 @@ impl WarehouseStore for PostgresStore {
 }
 
 async fn create(conn: &mut PgConnection, warehouse: &Warehouse, at_ms: i64) -> Result<WarehouseCreated, StoreError> {
-    let mut tx = conn.begin_with(BEGIN).await.map_err(aborted)?;
+    let mut tx = sent("begin", &mut *conn).begin_with(BEGIN).await.map_err(aborted)?;
     // Of two that are made at the same time the second one must see the first one's root. Namespaces are made meanwhile.
-    sqlx::query!("LOCK TABLE warehouse IN SHARE ROW EXCLUSIVE MODE").execute(&mut *tx).await.map_err(before_commit)?;
+    sqlx::query!("LOCK TABLE warehouse IN SHARE ROW EXCLUSIVE MODE")
+        .execute(sent("create-warehouse", &mut *tx))
+        .await
+        .map_err(before_commit)?;
     let root = Overlap::of(&warehouse.place.root);
     let owner = owner_of_root(&mut tx, &root).await.map_err(before_commit)?;
     if let Some(owner) = owner.filter(|owner| owner != warehouse.name.as_str()) {
@@ -115,14 +118,14 @@ async fn create(conn: &mut PgConnection, warehouse: &Warehouse, at_ms: i64) -> R
         warehouse.version,
         at_ms
     )
-    .execute(&mut *tx)
+    .execute(sent("create-warehouse", &mut *tx))
     .await
     .map_err(before_commit)?;
     if inserted.rows_affected() == 0 {
         return Ok(WarehouseCreated::NameTaken);
     }
     inherit_purges(&mut tx, warehouse.id, &root).await.map_err(before_commit)?;
-    tx.commit().await.map_err(committing)?;
+    sent("commit", tx).commit().await.map_err(committing)?;
     Ok(WarehouseCreated::Created)
 }
 
@@ -136,7 +139,7 @@ async fn owner_of_root(conn: &mut PgConnection, root: &Overlap) -> Result<Option
         root.below_from,
         root.below_until
     )
-    .fetch_optional(conn)
+    .fetch_optional(sent("warehouse-of-root", conn))
     .await
 }
 
@@ -154,7 +157,7 @@ async fn inherit_purges(conn: &mut PgConnection, heir: WarehouseId, root: &Overl
         root.below_from,
         root.below_until
     )
-    .execute(conn)
+    .execute(sent("inherit-purges", conn))
     .await
     .map(|_| ())
 }
@@ -164,18 +167,18 @@ async fn delete(conn: &mut PgConnection, id: WarehouseId) -> Result<WarehouseDel
     if content.namespaces > 0 {
         return Ok(WarehouseDeleted::NotEmpty(content));
     }
-    let mut tx = conn.begin_with(BEGIN).await.map_err(aborted)?;
+    let mut tx = sent("begin", &mut *conn).begin_with(BEGIN).await.map_err(aborted)?;
     match delete_empty(&mut tx, id).await {
         Ok(true) => {}
         Ok(false) => return Ok(WarehouseDeleted::Missing),
         // A namespace was made meanwhile.
         Err(error) if violated(&error).is_some() => {
-            tx.rollback().await.map_err(aborted)?;
+            sent("rollback", tx).rollback().await.map_err(aborted)?;
             return Ok(WarehouseDeleted::NotEmpty(self::content(conn, id).await?));
         }
         Err(error) => return Err(before_commit(error)),
     }
-    tx.commit().await.map_err(committing)?;
+    sent("commit", tx).commit().await.map_err(committing)?;
     Ok(WarehouseDeleted::Deleted)
 }
 
@@ -183,7 +186,7 @@ async fn delete(conn: &mut PgConnection, id: WarehouseId) -> Result<WarehouseDel
 async fn delete_empty(conn: &mut PgConnection, id: WarehouseId) -> Result<bool, sqlx::Error> {
     let gone =
         sqlx::query!("DELETE FROM warehouse WHERE id = $1 RETURNING root, canonical_root, allowed, storage", id.0)
-            .fetch_optional(&mut *conn)
+            .fetch_optional(sent("delete-warehouse", &mut *conn))
             .await?;
     let Some(gone) = gone else {
         return Ok(false);
@@ -200,10 +203,10 @@ async fn delete_empty(conn: &mut PgConnection, id: WarehouseId) -> Result<bool, 
         gone.allowed,
         gone.storage
     )
-    .execute(&mut *conn)
+    .execute(sent("delete-warehouse", &mut *conn))
     .await?;
     // Nobody can name the warehouse any more, nor what landed in it.
-    sqlx::query!("DELETE FROM lineage WHERE warehouse_id = $1", id.0).execute(conn).await?;
+    sqlx::query!("DELETE FROM lineage WHERE warehouse_id = $1", id.0).execute(sent("delete-warehouse", conn)).await?;
     Ok(true)
 }
 
@@ -215,7 +218,7 @@ async fn content(conn: &mut PgConnection, id: WarehouseId) -> Result<WarehouseCo
                   (SELECT count(*) FROM tabular WHERE warehouse_id = $1 AND kind = 'view') AS "views!""#,
         id.0
     )
-    .fetch_one(conn)
+    .fetch_one(sent("warehouse-content", conn))
     .await
     .map_err(aborted)
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use catalog::commits::log::{LogEntry, LogStore, Wanted};
 use catalog::ident::WarehouseId;
-use catalog::store::{StoreError, kept};
+use catalog::store::{StoreError, kept, sent};
 use sqlx::SqliteConnection;
 use uuid::Uuid;
 
@@ -40,7 +40,7 @@ impl LogStore for SqliteStore {
             before,
             limit
         )
-        .fetch_all(&self.readers)
+        .fetch_all(sent("read-log", &self.readers))
         .await
         .map_err(aborted)?;
         rows.into_iter().map(LogEntry::try_from).collect()
@@ -68,7 +68,7 @@ impl LogStore for SqliteStore {
             before_ms,
             limit
         )
-        .execute(&mut *conn)
+        .execute(sent("forget-log", &mut *conn))
         .await
         .map_err(in_transaction);
         Ok(give_back(conn, gone)?.rows_affected())
@@ -97,7 +97,7 @@ impl SqliteStore {
             key,
             limit
         )
-        .fetch_all(&self.readers)
+        .fetch_all(sent("log-of-key", &self.readers))
         .await
     }
 
@@ -122,7 +122,7 @@ impl SqliteStore {
             snapshot_id,
             limit
         )
-        .fetch_all(&self.readers)
+        .fetch_all(sent("log-of-snapshot", &self.readers))
         .await
     }
 }
@@ -149,7 +149,7 @@ pub(crate) async fn insert(conn: &mut SqliteConnection, entries: &[LogEntry]) ->
          ON CONFLICT (warehouse_id, table_uuid, id) DO NOTHING",
         rows
     )
-    .execute(conn)
+    .execute(sent("insert-log", conn))
     .await
     .map_err(in_transaction)?;
     Ok(())

@@ -1,19 +1,22 @@
 //! Pointers in table `tabular`, moved together with everything that is written beside them.
 
 use async_trait::async_trait;
+use catalog::commits::lineage::{Asked, SAME_MAX};
 use catalog::commits::overlap::Overlap;
 use catalog::commits::store::{CommitStore, PointerRead, Resolution, Swap, SwapOutcome};
 use catalog::ident::{AttemptId, TableIdent, TabularId, WarehouseId};
 use catalog::location::Location;
-use catalog::store::StoreError;
+use catalog::store::{StoreError, kept, sent};
 use catalog::tabulars::Pointer;
 use sqlx::{Connection, SqliteConnection};
 use uuid::Uuid;
 
 use crate::columns::{PointerRow, from_json, json, parts};
 use crate::error::{aborted, beginning, in_doubt, in_transaction, is_busy};
+use crate::lineage::ledger_read;
 use crate::{BEGIN, SqliteStore, give_back};
 
+mod one_move;
 mod owners;
 mod rows;
 mod transaction;
@@ -25,24 +28,23 @@ impl CommitStore for SqliteStore {
         warehouse: WarehouseId,
         ident: &TableIdent,
         snapshot_ids: &[i64],
+        asked: &[Asked],
     ) -> Result<PointerRead, StoreError> {
-        let row = sqlx::query!(
-            r#"SELECT t.id AS "id: Uuid", t.kind, t.uuid AS "uuid: Uuid", t.location, t.metadata_location, t.version,
-                      (SELECT json_group_array(l.snapshot_id) FROM lineage l
-                        WHERE l.warehouse_id = $1 AND l.table_uuid = t.uuid
-                          AND l.snapshot_id IN (SELECT value FROM json_each($4))) AS "landed!: String"
-                 FROM tabular t JOIN namespace n ON n.id = t.namespace_id
-                WHERE n.warehouse_id = $1 AND n.parts = $2 AND t.name = $3"#,
+        let (namespace, wanted) = (parts(&ident.namespace), kept::array::<_, kept::Wanted>(asked));
+        let row = sqlx::query_file!(
+            "src/commits/read_pointer.sql",
             warehouse.0,
-            parts(&ident.namespace),
+            namespace,
             ident.name,
-            json(&snapshot_ids)
+            json(&snapshot_ids),
+            wanted,
+            SAME_MAX
         )
-        .fetch_optional(&self.readers)
+        .fetch_optional(sent("read-pointer", &self.readers))
         .await
         .map_err(aborted)?;
         let Some(row) = row else {
-            return Ok(PointerRead { pointer: None, landed: Vec::new() });
+            return Ok(PointerRead::default());
         };
         let pointer = PointerRow {
             id: row.id,
@@ -52,7 +54,11 @@ impl CommitStore for SqliteStore {
             metadata_location: row.metadata_location,
             version: row.version,
         };
-        Ok(PointerRead { pointer: Some(Pointer::try_from(pointer)?), landed: from_json(&row.landed)? })
+        Ok(PointerRead {
+            pointer: Some(Pointer::try_from(pointer)?),
+            landed: from_json(&row.landed)?,
+            ledger: ledger_read(&row.rows, &row.same)?,
+        })
     }
 
     async fn landed(
@@ -69,7 +75,7 @@ impl CommitStore for SqliteStore {
             uuid,
             json(&snapshot_ids)
         )
-        .fetch_all(&self.readers)
+        .fetch_all(sent("landed", &self.readers))
         .await
         .map_err(aborted)
     }
@@ -89,7 +95,10 @@ impl CommitStore for SqliteStore {
 
     async fn swap(&self, swap: &Swap) -> Result<SwapOutcome, StoreError> {
         let mut conn = self.writer().await?;
-        let outcome = transaction::run(&mut conn, swap).await;
+        let outcome = match one_move::Move::alone_in(swap) {
+            Some(only) => only.run(&mut conn, swap).await,
+            None => transaction::run(&mut conn, swap).await,
+        };
         give_back(conn, outcome)
     }
 
@@ -107,7 +116,7 @@ impl CommitStore for SqliteStore {
             before_ms,
             limit
         )
-        .execute(&mut *conn)
+        .execute(sent("forget-attempts", &mut *conn))
         .await
         .map_err(in_transaction);
         Ok(give_back(conn, gone)?.rows_affected())
@@ -119,7 +128,7 @@ impl CommitStore for SqliteStore {
 /// The row is written in any case, and the log of writes is carried over into the database: after that nothing of a swap
 /// that is not visible now can come back.
 async fn settle(conn: &mut SqliteConnection, attempt: AttemptId, at_ms: i64) -> Result<Resolution, StoreError> {
-    let mut tx = match conn.begin_with(BEGIN).await {
+    let mut tx = match sent("begin", &mut *conn).begin_with(BEGIN).await {
         Err(error) if is_busy(&error) => return Ok(Resolution::Pending),
         begun => begun.map_err(beginning)?,
     };
@@ -130,12 +139,14 @@ async fn settle(conn: &mut SqliteConnection, attempt: AttemptId, at_ms: i64) -> 
         attempt.0,
         at_ms
     )
-    .fetch_one(&mut *tx)
+    .fetch_one(sent("settle", &mut *tx))
     .await
     .map_err(in_transaction)?;
-    tx.commit().await.map_err(in_doubt)?;
-    let kept_waiting: i64 =
-        sqlx::query_scalar("PRAGMA wal_checkpoint(TRUNCATE)").fetch_one(conn).await.map_err(in_doubt)?;
+    sent("commit", tx).commit().await.map_err(in_doubt)?;
+    let kept_waiting: i64 = sqlx::query_scalar("PRAGMA wal_checkpoint(TRUNCATE)")
+        .fetch_one(sent("settle", conn))
+        .await
+        .map_err(in_doubt)?;
     match (kept_waiting, outcome.as_str()) {
         (0, "committed") => Ok(Resolution::Committed),
         (0, _) => Ok(Resolution::Aborted),

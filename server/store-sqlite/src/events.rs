@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use catalog::events::{Cursor, Event, EventStore};
-use catalog::store::{StoreError, kept};
+use catalog::store::{StoreError, kept, sent};
 use sqlx::SqliteConnection;
 use uuid::Uuid;
 
@@ -21,7 +21,7 @@ impl EventStore for SqliteStore {
             after,
             limit
         )
-        .fetch_all(&self.readers)
+        .fetch_all(sent("events", &self.readers))
         .await
         .map_err(aborted)?;
         rows.into_iter()
@@ -52,7 +52,7 @@ impl EventStore for SqliteStore {
             before_ms,
             limit
         )
-        .execute(&mut *conn)
+        .execute(sent("forget-events", &mut *conn))
         .await
         .map_err(in_transaction);
         Ok(give_back(conn, gone)?.rows_affected())
@@ -78,7 +78,7 @@ pub(crate) async fn insert(conn: &mut SqliteConnection, events: &[Event]) -> Res
            FROM json_each($1) ORDER BY key",
         rows
     )
-    .execute(conn)
+    .execute(sent("insert-events", conn))
     .await
     .map_err(in_transaction)?;
     Ok(())

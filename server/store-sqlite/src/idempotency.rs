@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use catalog::idempotency::Receipt;
 use catalog::idempotency::store::{IdempotencyStore, Kept};
 use catalog::ident::WarehouseId;
-use catalog::store::StoreError;
+use catalog::store::{StoreError, sent};
 use sqlx::SqliteConnection;
 use uuid::Uuid;
 
@@ -20,7 +20,7 @@ impl IdempotencyStore for SqliteStore {
             warehouse.0,
             key
         )
-        .fetch_optional(&self.readers)
+        .fetch_optional(sent("receipt", &self.readers))
         .await
         .map_err(aborted)?;
         row.map(|row| {
@@ -50,7 +50,7 @@ impl IdempotencyStore for SqliteStore {
             before_ms,
             limit
         )
-        .execute(&mut *conn)
+        .execute(sent("forget-receipts", &mut *conn))
         .await
         .map_err(in_transaction);
         Ok(give_back(conn, gone)?.rows_affected())
@@ -70,7 +70,7 @@ pub(crate) async fn insert(conn: &mut SqliteConnection, receipt: &Receipt) -> Re
         answer,
         receipt.at_ms
     )
-    .execute(conn)
+    .execute(sent("insert-receipts", conn))
     .await
     .map_err(in_transaction)?;
     Ok(match inserted.rows_affected() {

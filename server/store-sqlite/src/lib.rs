@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::store::StoreError;
+use catalog::store::{StoreError, sent};
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
@@ -76,8 +76,8 @@ impl SqliteStore {
 
     /// Does the database answer?
     pub async fn ping(&self) -> Result<(), StoreError> {
-        let mut conn = self.readers.acquire().await.map_err(aborted)?;
-        conn.ping().await.map_err(aborted)
+        let conn = self.readers.acquire().await.map_err(aborted)?;
+        sent("ping", conn).ping().await.map_err(aborted)
     }
 
     async fn writer(&self) -> Result<PoolConnection<Sqlite>, StoreError> {

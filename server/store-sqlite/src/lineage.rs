@@ -6,36 +6,32 @@ use catalog::commits::lineage::{
     Asked, Class, Landed, LedgerRead, LineageStore, SAME_MAX, Walk, Which, WriterCursor, WriterRow,
 };
 use catalog::ident::WarehouseId;
-use catalog::store::{StoreError, kept};
+use catalog::store::{StoreError, kept, sent};
 use sqlx::{Connection, SqliteConnection};
 use uuid::Uuid;
 
-use crate::columns::json;
+use crate::columns::{from_json, json};
 use crate::error::{aborted, beginning, in_doubt, in_transaction};
 use crate::{BEGIN, SqliteStore, give_back};
+
+/// The ledger out of two JSON arrays: of rows, and of the snapshots for each writer that was asked for.
+pub(crate) fn ledger_read(rows: &str, same: &str) -> Result<LedgerRead, StoreError> {
+    let (rows, same): (Vec<kept::Writer>, Vec<Vec<kept::Same>>) = (from_json(rows)?, from_json(same)?);
+    Ok(LedgerRead {
+        rows: rows.into_iter().map(WriterRow::try_from).collect::<Result<_, _>>()?,
+        same: same.into_iter().flatten().map(TryFrom::try_from).collect::<Result<_, _>>()?,
+    })
+}
 
 #[async_trait]
 impl LineageStore for SqliteStore {
     async fn ledger(&self, warehouse: WarehouseId, table: Uuid, asked: &[Asked]) -> Result<LedgerRead, StoreError> {
-        // One state of the database for all of the reading.
-        let mut tx = self.readers.begin().await.map_err(aborted)?;
-        let mut wanted: Vec<kept::Wanted> = asked.iter().map(kept::Wanted::from).collect();
-        wanted.sort();
-        wanted.dedup();
-        let mut read = LedgerRead::default();
-        for wanted in &wanted {
-            for snapshot in same(&mut tx, (warehouse, table), wanted).await.map_err(aborted)? {
-                read.same.push((kept::unescaped(&wanted.ref_name), snapshot.try_into()?));
-            }
-        }
-        wanted.dedup_by(|one, other| one.place == other.place);
-        for wanted in &wanted {
-            if let Some(row) = row(&mut tx, (warehouse, table), &wanted.place).await.map_err(aborted)? {
-                read.rows.push(row.try_into()?);
-            }
-        }
-        tx.rollback().await.map_err(aborted)?;
-        Ok(read)
+        let wanted = kept::array::<_, kept::Wanted>(asked);
+        let found = sqlx::query_file!("src/ledger.sql", warehouse.0, table, wanted, SAME_MAX)
+            .fetch_one(sent("ledger", &self.readers))
+            .await
+            .map_err(aborted)?;
+        ledger_read(&found.rows, &found.same)
     }
 
     async fn walk(&self, warehouse: WarehouseId, table: Uuid, walk: Walk) -> Result<Vec<Landed>, StoreError> {
@@ -61,7 +57,7 @@ impl LineageStore for SqliteStore {
             walk.sequence_number_min,
             walk.limit
         )
-        .fetch_all(&self.readers)
+        .fetch_all(sent("walk", &self.readers))
         .await
         .map_err(aborted)?;
         rows.into_iter().map(Landed::try_from).collect()
@@ -79,7 +75,7 @@ impl LineageStore for SqliteStore {
             table,
             classes
         )
-        .execute(&mut *conn)
+        .execute(sent("classify", &mut *conn))
         .await
         .map_err(in_transaction);
         give_back(conn, classified).map(|_| ())
@@ -106,7 +102,7 @@ impl LineageStore for SqliteStore {
             after,
             limit
         )
-        .fetch_all(&self.readers)
+        .fetch_all(sent("writers", &self.readers))
         .await
         .map_err(aborted)?;
         rows.into_iter().map(WriterRow::try_from).collect()
@@ -139,7 +135,7 @@ impl LineageStore for SqliteStore {
             part,
             limit
         )
-        .fetch_all(&self.readers)
+        .fetch_all(sent("writer", &self.readers))
         .await
         .map_err(aborted)?;
         rows.into_iter().map(WriterRow::try_from).collect()
@@ -152,61 +148,9 @@ impl LineageStore for SqliteStore {
     }
 }
 
-/// The snapshots of the wanted writer at the wanted position that are on the wanted ref.
-async fn same(
-    conn: &mut SqliteConnection,
-    (warehouse, table): (WarehouseId, Uuid),
-    wanted: &kept::Wanted,
-) -> Result<Vec<kept::Snapshot>, sqlx::Error> {
-    sqlx::query_as!(
-        kept::Snapshot,
-        r#"SELECT snapshot_id, parent_id, sequence_number, ref_name, class, writer_kind, writer_id, writer_part,
-                      position, counts, epoch, is_first AS "is_first: bool", rebased AS "rebased: bool", position_hash,
-                      at_ms
-             FROM lineage l
-            WHERE warehouse_id = $1 AND table_uuid = $2 AND position_hash = $3
-              AND writer_kind = $4 AND writer_id = $5 AND writer_part = $6 AND position = $7
-              AND (ref_name = $8
-                   OR EXISTS (SELECT 1 FROM carried c
-                               WHERE c.warehouse_id = $1 AND c.table_uuid = $2
-                                 AND c.snapshot_id = l.snapshot_id AND c.ref_key = $9))
-            ORDER BY sequence_number DESC, at_ms DESC LIMIT $10"#,
-        warehouse.0,
-        table,
-        wanted.position_hash,
-        wanted.writer_kind,
-        wanted.writer_id,
-        wanted.writer_part,
-        wanted.position,
-        wanted.ref_name,
-        wanted.ref_key,
-        SAME_MAX
-    )
-    .fetch_all(conn)
-    .await
-}
-
-async fn row(
-    conn: &mut SqliteConnection,
-    (warehouse, table): (WarehouseId, Uuid),
-    place: &str,
-) -> Result<Option<kept::Writer>, sqlx::Error> {
-    sqlx::query_as!(
-        kept::Writer,
-        r#"SELECT place, ref_name, writer_kind, writer_id, writer_part, position, snapshot_id, sequence_number,
-                      first_snapshot_id, since_sequence_number, epoch, retired AS "retired: bool", at_ms
-             FROM writer WHERE warehouse_id = $1 AND table_uuid = $2 AND place = $3"#,
-        warehouse.0,
-        table,
-        place
-    )
-    .fetch_optional(conn)
-    .await
-}
-
 /// A snapshot goes together with what says that it was carried.
 async fn forget(conn: &mut SqliteConnection, before_ms: i64, limit: u32) -> Result<u64, StoreError> {
-    let mut tx = conn.begin_with(BEGIN).await.map_err(beginning)?;
+    let mut tx = sent("begin", conn).begin_with(BEGIN).await.map_err(beginning)?;
     sqlx::query!(
         "DELETE FROM carried WHERE (warehouse_id, table_uuid, snapshot_id) IN (
              SELECT warehouse_id, table_uuid, snapshot_id FROM lineage WHERE at_ms < $1
@@ -214,7 +158,7 @@ async fn forget(conn: &mut SqliteConnection, before_ms: i64, limit: u32) -> Resu
         before_ms,
         limit
     )
-    .execute(&mut *tx)
+    .execute(sent("forget-lineage", &mut *tx))
     .await
     .map_err(in_transaction)?;
     let gone = sqlx::query!(
@@ -224,9 +168,9 @@ async fn forget(conn: &mut SqliteConnection, before_ms: i64, limit: u32) -> Resu
         before_ms,
         limit
     )
-    .execute(&mut *tx)
+    .execute(sent("forget-lineage", &mut *tx))
     .await
     .map_err(in_transaction)?;
-    tx.commit().await.map_err(in_doubt)?;
+    sent("commit", tx).commit().await.map_err(in_doubt)?;
     Ok(gone.rows_affected())
 }

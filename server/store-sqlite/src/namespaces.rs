@@ -8,7 +8,7 @@ use catalog::idempotency::store::Kept;
 use catalog::ident::{NamespaceIdent, WarehouseId};
 use catalog::namespaces::store::{NamespaceCreated, NamespaceDropped, NamespaceStore, NamespaceUpdated, NewNamespace};
 use catalog::namespaces::{Namespace, PropertiesChange};
-use catalog::store::{Page, StoreError};
+use catalog::store::{Page, StoreError, sent};
 use sqlx::{Connection, SqliteConnection};
 use uuid::Uuid;
 
@@ -24,7 +24,7 @@ impl NamespaceStore for SqliteStore {
             warehouse.0,
             parts(ident)
         )
-        .fetch_optional(&self.readers)
+        .fetch_optional(sent("namespace", &self.readers))
         .await
         .map_err(aborted)?;
         let namespace =
@@ -50,7 +50,7 @@ impl NamespaceStore for SqliteStore {
                 after,
                 limit
             );
-            return top.fetch_all(&self.readers).await.map(Some).map_err(aborted);
+            return top.fetch_all(sent("list-namespaces", &self.readers)).await.map(Some).map_err(aborted);
         };
         let names = sqlx::query_scalar!(
             r#"SELECT (SELECT json_group_array(name)
@@ -64,7 +64,7 @@ impl NamespaceStore for SqliteStore {
             after,
             limit
         )
-        .fetch_optional(&self.readers)
+        .fetch_optional(sent("list-namespaces", &self.readers))
         .await
         .map_err(aborted)?;
         names.as_deref().map(from_json).transpose()
@@ -115,7 +115,7 @@ pub(crate) async fn id_of(
         warehouse.0,
         parts(ident)
     )
-    .fetch_optional(conn)
+    .fetch_optional(sent("namespace-id", conn))
     .await
     .map_err(in_transaction)
 }
@@ -125,7 +125,7 @@ async fn create(
     new: &NewNamespace,
     receipt: Option<&Receipt>,
 ) -> Result<NamespaceCreated, StoreError> {
-    let mut tx = conn.begin_with(BEGIN).await.map_err(beginning)?;
+    let mut tx = sent("begin", conn).begin_with(BEGIN).await.map_err(beginning)?;
     let parent_id = match new.ident.parent() {
         None => None,
         Some(parent) => match id_of(&mut tx, new.warehouse, &parent).await? {
@@ -156,10 +156,10 @@ async fn create(
         properties,
         new.at_ms
     )
-    .execute(&mut *tx)
+    .execute(sent("create-namespace", &mut *tx))
     .await
     .map_err(in_transaction)?;
-    tx.commit().await.map_err(in_doubt)?;
+    sent("commit", tx).commit().await.map_err(in_doubt)?;
     Ok(NamespaceCreated::Created)
 }
 
@@ -169,13 +169,13 @@ async fn update(
     change: &PropertiesChange,
     receipt: Option<&Receipt>,
 ) -> Result<NamespaceUpdated, StoreError> {
-    let mut tx = conn.begin_with(BEGIN).await.map_err(beginning)?;
+    let mut tx = sent("begin", conn).begin_with(BEGIN).await.map_err(beginning)?;
     let row = sqlx::query!(
         r#"SELECT id AS "id: Uuid", properties FROM namespace WHERE warehouse_id = $1 AND parts = $2"#,
         warehouse.0,
         parts(ident)
     )
-    .fetch_optional(&mut *tx)
+    .fetch_optional(sent("update-namespace", &mut *tx))
     .await
     .map_err(in_transaction)?;
     let Some(row) = row else {
@@ -191,10 +191,10 @@ async fn update(
     }
     let properties = json(&properties);
     sqlx::query!("UPDATE namespace SET properties = $2 WHERE id = $1", row.id, properties)
-        .execute(&mut *tx)
+        .execute(sent("update-namespace", &mut *tx))
         .await
         .map_err(in_transaction)?;
-    tx.commit().await.map_err(in_doubt)?;
+    sent("commit", tx).commit().await.map_err(in_doubt)?;
     Ok(NamespaceUpdated::Updated(changed))
 }
 
@@ -203,7 +203,7 @@ async fn delete(
     (warehouse, ident): (WarehouseId, &NamespaceIdent),
     receipt: Option<&Receipt>,
 ) -> Result<NamespaceDropped, StoreError> {
-    let mut tx = conn.begin_with(BEGIN).await.map_err(beginning)?;
+    let mut tx = sent("begin", conn).begin_with(BEGIN).await.map_err(beginning)?;
     let Some(id) = id_of(&mut tx, warehouse, ident).await? else {
         return Ok(NamespaceDropped::Missing);
     };
@@ -212,7 +212,7 @@ async fn delete(
                OR EXISTS (SELECT 1 FROM tabular WHERE namespace_id = $1) AS "holds: bool""#,
         id
     )
-    .fetch_one(&mut *tx)
+    .fetch_one(sent("delete-namespace", &mut *tx))
     .await
     .map_err(in_transaction)?;
     if holds_something {
@@ -223,7 +223,10 @@ async fn delete(
     {
         return Ok(NamespaceDropped::KeyTaken);
     }
-    sqlx::query!("DELETE FROM namespace WHERE id = $1", id).execute(&mut *tx).await.map_err(in_transaction)?;
-    tx.commit().await.map_err(in_doubt)?;
+    sqlx::query!("DELETE FROM namespace WHERE id = $1", id)
+        .execute(sent("delete-namespace", &mut *tx))
+        .await
+        .map_err(in_transaction)?;
+    sent("commit", tx).commit().await.map_err(in_doubt)?;
     Ok(NamespaceDropped::Dropped)
 }

@@ -6,7 +6,7 @@ use catalog::ident::{PurgeId, WarehouseId};
 use catalog::location::Location;
 use catalog::purge::store::PurgeStore;
 use catalog::purge::{PurgeJob, PurgeTask};
-use catalog::store::StoreError;
+use catalog::store::{StoreError, sent};
 use sqlx::{Connection, SqliteConnection};
 use uuid::Uuid;
 
@@ -31,8 +31,10 @@ impl PurgeStore for SqliteStore {
     async fn finish_purge(&self, id: PurgeId) -> Result<(), StoreError> {
         let mut conn = self.writer().await?;
         // Whoever lost the lease may come second: no row is as good as one.
-        let deleted =
-            sqlx::query!("DELETE FROM purge WHERE id = $1", id.0).execute(&mut *conn).await.map_err(in_transaction);
+        let deleted = sqlx::query!("DELETE FROM purge WHERE id = $1", id.0)
+            .execute(sent("finish-purge", &mut *conn))
+            .await
+            .map_err(in_transaction);
         give_back(conn, deleted).map(|_| ())
     }
 
@@ -46,7 +48,7 @@ impl PurgeStore for SqliteStore {
             not_before_ms,
             error
         )
-        .execute(&mut *conn)
+        .execute(sent("postpone-purge", &mut *conn))
         .await
         .map_err(in_transaction);
         give_back(conn, postponed).map(|_| ())
@@ -54,7 +56,7 @@ impl PurgeStore for SqliteStore {
 }
 
 async fn claim(conn: &mut SqliteConnection, now_ms: i64, lease_until_ms: i64) -> Result<Option<PurgeJob>, StoreError> {
-    let mut tx = conn.begin_with(BEGIN).await.map_err(beginning)?;
+    let mut tx = sent("begin", conn).begin_with(BEGIN).await.map_err(beginning)?;
     // Where the warehouse was deleted, the row says where it lay, and how it was reached if none has followed it: newer
     // keys are the better ones.
     let due = sqlx::query!(
@@ -66,17 +68,17 @@ async fn claim(conn: &mut SqliteConnection, now_ms: i64, lease_until_ms: i64) ->
             ORDER BY p.not_before_ms, p.id LIMIT 1"#,
         now_ms
     )
-    .fetch_optional(&mut *tx)
+    .fetch_optional(sent("claim", &mut *tx))
     .await
     .map_err(in_transaction)?;
     let Some(row) = due else {
         return Ok(None);
     };
     sqlx::query!("UPDATE purge SET lease_until_ms = $2 WHERE id = $1", row.id, lease_until_ms)
-        .execute(&mut *tx)
+        .execute(sent("claim", &mut *tx))
         .await
         .map_err(in_transaction)?;
-    tx.commit().await.map_err(in_doubt)?;
+    sent("commit", tx).commit().await.map_err(in_doubt)?;
     let task = PurgeTask {
         id: PurgeId(row.id),
         warehouse: WarehouseId(row.warehouse_id),
@@ -104,7 +106,7 @@ pub(crate) async fn overlaps(
         place.below_from,
         place.below_until
     )
-    .fetch_one(conn)
+    .fetch_one(sent("purge-overlaps", conn))
     .await
 }
 
@@ -121,7 +123,7 @@ pub(crate) async fn insert(conn: &mut SqliteConnection, tasks: &[PurgeTask]) -> 
             canonical_location,
             task.not_before_ms
         )
-        .execute(&mut *conn)
+        .execute(sent("insert-purges", &mut *conn))
         .await
         .map_err(in_transaction)?;
     }

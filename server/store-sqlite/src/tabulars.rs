@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use catalog::ident::{NamespaceIdent, TableIdent, WarehouseId};
-use catalog::store::{Page, StoreError};
+use catalog::store::{Page, StoreError, sent};
 use catalog::tabulars::{Pointer, TabularKind, TabularStore};
 use uuid::Uuid;
 
@@ -22,7 +22,7 @@ impl TabularStore for SqliteStore {
             parts(&ident.namespace),
             ident.name
         )
-        .fetch_optional(&self.readers)
+        .fetch_optional(sent("pointer", &self.readers))
         .await
         .map_err(aborted)?;
         row.map(Pointer::try_from).transpose()
@@ -51,7 +51,7 @@ impl TabularStore for SqliteStore {
             after,
             limit
         )
-        .fetch_optional(&self.readers)
+        .fetch_optional(sent("list-tabulars", &self.readers))
         .await
         .map_err(aborted)?;
         names.as_deref().map(from_json).transpose()

@@ -5,7 +5,7 @@ use catalog::commits::overlap::Overlap;
 use catalog::files::Place;
 use catalog::ident::{WarehouseId, WarehouseName};
 use catalog::location::Location;
-use catalog::store::{Page, StoreError};
+use catalog::store::{Page, StoreError, sent};
 use catalog::warehouses::Warehouse;
 use catalog::warehouses::store::{
     WarehouseContent, WarehouseCreated, WarehouseDeleted, WarehouseListed, WarehouseStore, WarehouseUpdated,
@@ -37,7 +37,7 @@ impl WarehouseStore for SqliteStore {
                  FROM warehouse WHERE name = $1"#,
             name.as_str()
         )
-        .fetch_optional(&self.readers)
+        .fetch_optional(sent("warehouse", &self.readers))
         .await
         .map_err(aborted)?;
         row.map(Warehouse::try_from).transpose()
@@ -53,7 +53,7 @@ impl WarehouseStore for SqliteStore {
             after,
             limit
         )
-        .fetch_all(&self.readers)
+        .fetch_all(sent("warehouses", &self.readers))
         .await
         .map_err(aborted)?;
         Ok(rows.into_iter().map(|row| WarehouseListed { name: row.name.clone(), warehouse: row.try_into() }).collect())
@@ -79,7 +79,7 @@ impl WarehouseStore for SqliteStore {
             defaults,
             overrides
         )
-        .execute(&mut *conn)
+        .execute(sent("update-warehouse", &mut *conn))
         .await
         .map_err(in_transaction);
         match give_back(conn, updated)?.rows_affected() {
@@ -100,7 +100,7 @@ async fn create(
     warehouse: &Warehouse,
     at_ms: i64,
 ) -> Result<WarehouseCreated, StoreError> {
-    let mut tx = conn.begin_with(BEGIN).await.map_err(beginning)?;
+    let mut tx = sent("begin", conn).begin_with(BEGIN).await.map_err(beginning)?;
     let root = Overlap::of(&warehouse.place.root);
     if is_taken(&mut tx, &warehouse.name).await? {
         return Ok(WarehouseCreated::NameTaken);
@@ -110,14 +110,14 @@ async fn create(
     }
     insert(&mut tx, warehouse, &root, at_ms).await?;
     inherit_purges(&mut tx, warehouse.id, &root).await?;
-    tx.commit().await.map_err(in_doubt)?;
+    sent("commit", tx).commit().await.map_err(in_doubt)?;
     Ok(WarehouseCreated::Created)
 }
 
 /// Read within the caller's transaction.
 pub(crate) async fn exists(conn: &mut SqliteConnection, id: WarehouseId) -> Result<bool, StoreError> {
     sqlx::query_scalar!(r#"SELECT EXISTS (SELECT 1 FROM warehouse WHERE id = $1) AS "there!: bool""#, id.0)
-        .fetch_one(conn)
+        .fetch_one(sent("exists", conn))
         .await
         .map_err(in_transaction)
 }
@@ -125,7 +125,7 @@ pub(crate) async fn exists(conn: &mut SqliteConnection, id: WarehouseId) -> Resu
 async fn is_taken(conn: &mut SqliteConnection, name: &WarehouseName) -> Result<bool, StoreError> {
     let name = name.as_str();
     sqlx::query_scalar!(r#"SELECT EXISTS (SELECT 1 FROM warehouse WHERE name = $1) AS "taken!: bool""#, name)
-        .fetch_one(conn)
+        .fetch_one(sent("is-taken", conn))
         .await
         .map_err(in_transaction)
 }
@@ -152,7 +152,7 @@ async fn insert(
         warehouse.version,
         at_ms
     )
-    .execute(conn)
+    .execute(sent("create-warehouse", conn))
     .await
     .map(|_| ())
     .map_err(in_transaction)
@@ -170,7 +170,7 @@ async fn owner_of_root(conn: &mut SqliteConnection, root: &Overlap) -> Result<Op
         root.below_from,
         root.below_until
     )
-    .fetch_optional(conn)
+    .fetch_optional(sent("warehouse-of-root", conn))
     .await
     .map_err(in_transaction)
 }
@@ -192,14 +192,14 @@ async fn inherit_purges(conn: &mut SqliteConnection, heir: WarehouseId, root: &O
         root.below_from,
         root.below_until
     )
-    .execute(conn)
+    .execute(sent("inherit-purges", conn))
     .await
     .map(|_| ())
     .map_err(in_transaction)
 }
 
 async fn delete(conn: &mut SqliteConnection, id: WarehouseId) -> Result<WarehouseDeleted, StoreError> {
-    let mut tx = conn.begin_with(BEGIN).await.map_err(beginning)?;
+    let mut tx = sent("begin", conn).begin_with(BEGIN).await.map_err(beginning)?;
     let content = content(&mut tx, id).await?;
     if content.namespaces > 0 {
         return Ok(WarehouseDeleted::NotEmpty(content));
@@ -207,15 +207,17 @@ async fn delete(conn: &mut SqliteConnection, id: WarehouseId) -> Result<Warehous
     leave_purges(&mut tx, id).await?;
     // Nobody can name the warehouse any more, nor what landed in it.
     sqlx::query!("DELETE FROM lineage WHERE warehouse_id = $1", id.0)
-        .execute(&mut *tx)
+        .execute(sent("delete-warehouse", &mut *tx))
         .await
         .map_err(in_transaction)?;
-    let deleted =
-        sqlx::query!("DELETE FROM warehouse WHERE id = $1", id.0).execute(&mut *tx).await.map_err(in_transaction)?;
+    let deleted = sqlx::query!("DELETE FROM warehouse WHERE id = $1", id.0)
+        .execute(sent("delete-warehouse", &mut *tx))
+        .await
+        .map_err(in_transaction)?;
     if deleted.rows_affected() == 0 {
         return Ok(WarehouseDeleted::Missing);
     }
-    tx.commit().await.map_err(in_doubt)?;
+    sent("commit", tx).commit().await.map_err(in_doubt)?;
     Ok(WarehouseDeleted::Deleted)
 }
 
@@ -230,7 +232,7 @@ async fn leave_purges(conn: &mut SqliteConnection, id: WarehouseId) -> Result<()
           WHERE warehouse_id = $1",
         id.0
     )
-    .execute(conn)
+    .execute(sent("leave-purges", conn))
     .await
     .map(|_| ())
     .map_err(in_transaction)
@@ -244,7 +246,7 @@ async fn content(conn: &mut SqliteConnection, id: WarehouseId) -> Result<Warehou
                   (SELECT count(*) FROM tabular WHERE warehouse_id = $1 AND kind = 'view') AS "views!: i64""#,
         id.0
     )
-    .fetch_one(conn)
+    .fetch_one(sent("warehouse-content", conn))
     .await
     .map_err(in_transaction)
 }

@@ -1,5 +1,7 @@
 //! Manifest lists and manifests as Avro files.
 
+use std::sync::LazyLock;
+
 use apache_avro::types::Value as Avro;
 use apache_avro::{Reader, Schema, Writer};
 use serde_json::{Value, json};
@@ -9,7 +11,17 @@ use super::files::{Content, DataFile, Entry, ManifestFile, Status};
 /// The file of a manifest list for a format version.
 pub fn manifest_list(version: i64, header: &[(&str, String)], manifests: &[ManifestFile]) -> Vec<u8> {
     let records = manifests.iter().map(|manifest| list_record(version, manifest)).collect();
-    container(&list_schema(version), header, records)
+    container(of_version(&LIST_SCHEMAS, version), header, records)
+}
+
+/// Schemas of files, for version 2 and before and for those after it.
+type Schemas = LazyLock<[Schema; 2]>;
+
+static LIST_SCHEMAS: Schemas = LazyLock::new(|| [2, 3].map(|version| Schema::parse(&list_schema(version)).unwrap()));
+static ENTRY_SCHEMAS: Schemas = LazyLock::new(|| [2, 3].map(|version| Schema::parse(&entry_schema(version)).unwrap()));
+
+fn of_version(schemas: &'static Schemas, version: i64) -> &'static Schema {
+    &schemas[usize::from(version >= 3)]
 }
 
 /// The file of a manifest for a format version. Its partition spec is the empty one.
@@ -26,7 +38,7 @@ pub fn manifest(version: i64, content: Content, entries: &[Entry]) -> Vec<u8> {
         ("content", if content == Content::Data { "data" } else { "deletes" }.into()),
     ];
     let records = entries.iter().map(|entry| entry_record(version, entry)).collect();
-    container(&entry_schema(version), &header, records)
+    container(of_version(&ENTRY_SCHEMAS, version), &header, records)
 }
 
 pub fn read_manifest_list(bytes: &[u8]) -> Vec<ManifestFile> {
@@ -37,14 +49,13 @@ pub fn read_manifest(bytes: &[u8]) -> Vec<Entry> {
     records(bytes).iter().map(entry).collect()
 }
 
-fn container(schema: &Value, header: &[(&str, String)], records: Vec<Value>) -> Vec<u8> {
-    let schema = Schema::parse(schema).unwrap();
-    let mut writer = Writer::new(&schema, Vec::new());
+fn container(schema: &Schema, header: &[(&str, String)], records: Vec<Value>) -> Vec<u8> {
+    let mut writer = Writer::new(schema, Vec::new());
     for (key, value) in header {
         writer.add_user_metadata((*key).to_owned(), value).unwrap();
     }
     for record in records {
-        writer.append(Avro::from(record).resolve(&schema).unwrap()).unwrap();
+        writer.append(Avro::from(record).resolve(schema).unwrap()).unwrap();
     }
     writer.into_inner().unwrap()
 }

@@ -1,4 +1,5 @@
-//! What a writer makes of a change: manifests of its own, and for each attempt a manifest list and a request.
+//! What a writer makes of a change: manifests of its own, and for each attempt a manifest list and a request. Drafts are
+//! values; to write their files is a step of its own.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,10 +8,11 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::avro;
-use super::files::{Content, DataFile, Entry, ManifestFile, Status, local};
+use super::files::{Content, DataFile, Entry, ManifestFile, Status};
 use super::identity::Keys;
+use super::objects::{Disk, Object, Objects};
 use super::summary::{self, Counts};
-use super::table::{Table, read_manifest};
+use super::table::Table;
 
 /// What is to be done to a branch.
 #[derive(Debug, Clone)]
@@ -83,12 +85,13 @@ pub struct Draft {
     keys: Keys,
     /// The manifests of what is added: written once, whatever they are put on.
     own: Vec<ManifestFile>,
+    objects: Vec<Object>,
     timestamp_ms: Option<i64>,
     attempts: AtomicU32,
     unique: Uuid,
 }
 
-/// One attempt, with all its files written.
+/// One attempt.
 #[derive(Debug, Clone)]
 pub struct Prepared {
     pub snapshot_id: i64,
@@ -101,15 +104,31 @@ pub struct Prepared {
     pub manifests: Vec<String>,
 }
 
+/// What one attempt is made of: the table it is put on, the files there are, and the files it adds to them.
+struct Work<'a> {
+    table: &'a Table,
+    files: &'a dyn Objects,
+    attempt: u32,
+    objects: Vec<Object>,
+}
+
 impl Draft {
-    /// Writes what is added.
+    /// Writes what is added to this machine's disk.
     pub fn new(table: &Table, change: Change, snapshot_id: i64, keys: Keys) -> Self {
+        let draft = Self::of(table, change, snapshot_id, keys);
+        draft.objects.iter().for_each(Object::write);
+        draft
+    }
+
+    /// What is added lies in [`Draft::objects`], still to be written.
+    pub fn of(table: &Table, change: Change, snapshot_id: i64, keys: Keys) -> Self {
         let unique = Uuid::now_v7();
         let mut draft = Self {
             snapshot_id,
             change,
             keys,
             own: Vec::new(),
+            objects: Vec::new(),
             timestamp_ms: None,
             attempts: AtomicU32::new(0),
             unique,
@@ -120,10 +139,17 @@ impl Draft {
         {
             if !entries.is_empty() {
                 let path = format!("{}/metadata/{unique}-{name}.avro", table.location());
-                draft.own.push(draft.write(table, path, content, entries));
+                let (manifest, object) = draft.manifest(table, path, content, &entries);
+                draft.own.push(manifest);
+                draft.objects.push(object);
             }
         }
         draft
+    }
+
+    /// The manifests of what is added.
+    pub fn objects(&self) -> &[Object] {
+        &self.objects
     }
 
     /// As a writer whose clock says this.
@@ -147,11 +173,19 @@ impl Draft {
         added.map(entry).collect()
     }
 
-    /// Puts the change on the table's branch as it is there, as an attempt of its own.
+    /// Puts the change on the table's branch as it is there, as an attempt of its own; its files are on disk.
     pub fn on(&self, table: &Table) -> Prepared {
+        let (prepared, objects) = self.attempt(table, &Disk);
+        objects.iter().for_each(Object::write);
+        prepared
+    }
+
+    /// An attempt, and the files that are to be written before it is sent. `files` has those that the head is made of.
+    pub fn attempt(&self, table: &Table, files: &dyn Objects) -> (Prepared, Vec<Object>) {
         let sequence_number = table.last_sequence_number() + 1;
         let attempt = self.attempts.fetch_add(1, Ordering::Relaxed);
-        let (mut manifests, rewritten) = self.manifests(table, attempt);
+        let mut work = Work { table, files, attempt, objects: Vec::new() };
+        let (mut manifests, rewritten) = self.manifests(&mut work);
         for manifest in manifests.iter_mut().filter(|manifest| manifest.added_snapshot_id == self.snapshot_id) {
             let inherits =
                 manifest.sequence_number == manifest.min_sequence_number || manifest.min_sequence_number == 0;
@@ -172,44 +206,46 @@ impl Draft {
             snapshot["parent-snapshot-id"] = parent.into();
         }
         let header = self.number_rows(table, &mut manifests, &mut snapshot);
-        write(&list, &avro::manifest_list(table.format_version(), &header, &manifests));
+        let bytes = avro::manifest_list(table.format_version(), &header, &manifests);
+        work.objects.push(Object { location: list.clone(), bytes });
         let ours = manifests.iter().chain(&self.own).filter(|manifest| manifest.added_snapshot_id == self.snapshot_id);
         let manifests = ours.map(|manifest| manifest.path.clone()).collect();
-        Prepared { snapshot_id: self.snapshot_id, body: request(table, snapshot), parent, list, manifests }
+        let body = request(table, snapshot);
+        (Prepared { snapshot_id: self.snapshot_id, body, parent, list, manifests }, work.objects)
     }
 
     /// The manifests of the new list, and the entries that were removed from base.
-    fn manifests(&self, table: &Table, attempt: u32) -> (Vec<ManifestFile>, Vec<Entry>) {
-        let base: Vec<ManifestFile> =
-            table.manifests().into_iter().filter(|manifest| manifest.live_files() > 0).collect();
+    fn manifests(&self, work: &mut Work<'_>) -> (Vec<ManifestFile>, Vec<Entry>) {
+        let mut base = work.table.head().map_or_else(Vec::new, |head| work.table.manifests_in(work.files, head));
+        base.retain(|manifest| manifest.live_files() > 0);
         match &self.change {
-            Change::MergingAppend { min_count, .. } => (self.merged(table, base, *min_count, attempt), Vec::new()),
-            Change::RewriteManifests => (self.merged(table, base, 1, attempt), Vec::new()),
-            Change::Rewrite { .. } | Change::Overwrite { .. } => self.without_removed(table, base, attempt),
+            Change::MergingAppend { min_count, .. } => (self.merged(work, base, *min_count), Vec::new()),
+            Change::RewriteManifests => (self.merged(work, base, 1), Vec::new()),
+            Change::Rewrite { .. } | Change::Overwrite { .. } => self.without_removed(work, base),
             _ => (self.own.iter().cloned().chain(base).collect(), Vec::new()),
         }
     }
 
     /// All data manifests in one, ours first, where there are enough of them.
-    fn merged(&self, table: &Table, base: Vec<ManifestFile>, min_count: usize, attempt: u32) -> Vec<ManifestFile> {
+    fn merged(&self, work: &mut Work<'_>, base: Vec<ManifestFile>, min_count: usize) -> Vec<ManifestFile> {
         let (data, deletes): (Vec<_>, Vec<_>) =
             base.into_iter().partition(|manifest| manifest.content == Content::Data);
         if data.len() + self.own.len() < min_count.max(2) && min_count != 1 {
             return self.own.iter().cloned().chain(data).chain(deletes).collect();
         }
         let mut entries = self.entries_of(|content| content == Content::Data);
-        let kept = data.iter().flat_map(read_manifest).filter(Entry::is_live);
+        let kept = data.iter().flat_map(|manifest| work.files.entries(manifest)).filter(Entry::is_live);
         entries.extend(kept.map(|entry| Entry { status: Status::Existing, ..entry }));
-        let path = format!("{}/metadata/{}-merged-{attempt}.avro", table.location(), self.unique);
-        let merged = self.write(table, path, Content::Data, entries);
+        let name = format!("merged-{}", work.attempt);
+        let merged = self.add(work, &name, Content::Data, &entries);
         [merged].into_iter().chain(deletes).collect()
     }
 
     /// Base with each manifest that holds a removed file written anew.
-    fn without_removed(&self, table: &Table, base: Vec<ManifestFile>, attempt: u32) -> (Vec<ManifestFile>, Vec<Entry>) {
+    fn without_removed(&self, work: &mut Work<'_>, base: Vec<ManifestFile>) -> (Vec<ManifestFile>, Vec<Entry>) {
         let (removed, mut gone, mut manifests) = (self.change.removed(), Vec::new(), self.own.clone());
         for (position, manifest) in base.into_iter().enumerate() {
-            let entries = read_manifest(&manifest);
+            let entries = work.files.entries(&manifest);
             let is_removed = |entry: &Entry| entry.is_live() && removed.contains(entry.file.path.as_str());
             if !entries.iter().any(is_removed) {
                 manifests.push(manifest);
@@ -221,24 +257,31 @@ impl Draft {
             });
             let rewritten: Vec<Entry> = rewritten.collect();
             gone.extend(rewritten.iter().filter(|entry| !entry.is_live()).cloned());
-            let path = format!("{}/metadata/{}-filtered-{attempt}-{position}.avro", table.location(), self.unique);
-            manifests.push(self.write(table, path, manifest.content, rewritten));
+            let name = format!("filtered-{}-{position}", work.attempt);
+            manifests.push(self.add(work, &name, manifest.content, &rewritten));
         }
         assert_eq!(gone.len(), removed.len(), "missing required files to delete");
         (manifests, gone)
     }
 
-    fn write(&self, table: &Table, path: String, content: Content, entries: Vec<Entry>) -> ManifestFile {
-        let bytes = avro::manifest(table.format_version(), content, &entries);
-        write(&path, &bytes);
+    /// A manifest of this attempt.
+    fn add(&self, work: &mut Work<'_>, name: &str, content: Content, entries: &[Entry]) -> ManifestFile {
+        let path = format!("{}/metadata/{}-{name}.avro", work.table.location(), self.unique);
+        let (manifest, object) = self.manifest(work.table, path, content, entries);
+        work.objects.push(object);
+        manifest
+    }
+
+    fn manifest(&self, table: &Table, path: String, content: Content, entries: &[Entry]) -> (ManifestFile, Object) {
+        let bytes = avro::manifest(table.format_version(), content, entries);
         let count = |of: &dyn Fn(&Entry) -> i64| {
             [Status::Existing, Status::Added, Status::Deleted]
                 .map(|status| entries.iter().filter(|entry| entry.status == status).map(of).sum())
         };
         // 0 stands for what a list is yet to give.
         let oldest = entries.iter().filter(|entry| entry.is_live()).map(|entry| entry.sequence_number.unwrap_or(0));
-        ManifestFile {
-            path,
+        let manifest = ManifestFile {
+            path: path.clone(),
             length: bytes.len() as i64,
             spec_id: 0,
             content,
@@ -248,7 +291,8 @@ impl Draft {
             files: count(&|_| 1),
             rows: count(&|entry| entry.file.records),
             first_row_id: None,
-        }
+        };
+        (manifest, Object { location: path, bytes })
     }
 
     fn summary(&self, table: &Table, removed: &[Entry]) -> Value {
@@ -307,8 +351,4 @@ fn request(table: &Table, snapshot: Value) -> Value {
             {"action": "set-snapshot-ref", "ref-name": table.branch, "type": "branch", "snapshot-id": id},
         ],
     })
-}
-
-fn write(location: &str, bytes: &[u8]) {
-    std::fs::write(local(location), bytes).unwrap_or_else(|error| panic!("{location}: {error}"));
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::avro;
 use super::files::{Content, Entry, ManifestFile, Status, local};
+use super::objects::{Disk, Objects};
 
 /// A branch at one moment.
 #[derive(Debug, Clone)]
@@ -77,8 +78,17 @@ impl Table {
     }
 
     pub fn manifests_of(&self, snapshot: i64) -> Vec<ManifestFile> {
-        let list = self.snapshot(snapshot)["manifest-list"].as_str().unwrap();
-        avro::read_manifest_list(&read(list))
+        self.manifests_in(&Disk, snapshot)
+    }
+
+    /// The manifests of a snapshot where `files` has its list.
+    pub fn manifests_in(&self, files: &dyn Objects, snapshot: i64) -> Vec<ManifestFile> {
+        avro::read_manifest_list(&files.read(self.manifest_list(snapshot)))
+    }
+
+    /// Where the manifest list of a snapshot is.
+    pub fn manifest_list(&self, snapshot: i64) -> &str {
+        self.snapshot(snapshot)["manifest-list"].as_str().unwrap()
     }
 
     /// What readers of the head see. A file that is there twice, or a manifest that is missing, is a failure.
@@ -89,7 +99,7 @@ impl Table {
     pub fn live_files_of(&self, snapshot: i64) -> Vec<LiveFile> {
         let mut live = Vec::new();
         for manifest in self.manifests_of(snapshot) {
-            let entries = read_manifest(&manifest).into_iter().filter(Entry::is_live);
+            let entries = Disk.entries(&manifest).into_iter().filter(Entry::is_live);
             live.extend(entries.map(|entry| LiveFile {
                 sequence_number: entry.sequence_number.unwrap(),
                 added_by: entry.snapshot_id.unwrap(),
@@ -182,12 +192,7 @@ impl LiveFile {
     }
 }
 
-/// The entries of a manifest with what they inherit from it.
+/// The entries of a manifest on this machine's disk.
 pub fn read_manifest(manifest: &ManifestFile) -> Vec<Entry> {
-    let entries = avro::read_manifest(&read(&manifest.path));
-    entries.into_iter().map(|entry| entry.resolved(manifest)).collect()
-}
-
-fn read(location: &str) -> Vec<u8> {
-    std::fs::read(local(location)).unwrap_or_else(|error| panic!("{location}: {error}"))
+    Disk.entries(manifest)
 }

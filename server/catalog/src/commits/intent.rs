@@ -48,6 +48,11 @@ impl Intent {
     pub fn identity(&self) -> Option<&Identity> {
         self.mark.as_ref().map(|mark| &mark.identity)
     }
+
+    /// What the new snapshot calls itself.
+    pub fn operation(&self) -> Option<String> {
+        self.snapshot.as_ref()?.operation()
+    }
 }
 
 impl Mark {

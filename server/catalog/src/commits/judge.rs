@@ -95,7 +95,7 @@ impl Judge<'_> {
         if let Some(of) = self.known(asking.change).await? {
             return Ok(Verdict::Known { of });
         }
-        let settings = Settings::of(self.part.metadata(), self.warehouse, self.commits.options.defaults);
+        let settings = self.settings();
         if settings.dedup
             && let Some(verdict) = self.duplicate(asking, settings).await?
         {
@@ -127,6 +127,11 @@ impl Judge<'_> {
             count if count == ids.len() => Ok(Some(*last)),
             _ => Err(in_doubt()),
         }
+    }
+
+    /// What the table asks for, as the chain leaves it.
+    pub(super) fn settings(&self) -> Settings {
+        Settings::of(self.part.metadata(), self.warehouse, self.commits.options.defaults)
     }
 
     pub(super) fn head(&self, ref_name: &str) -> Option<i64> {
@@ -187,9 +192,7 @@ impl Judge<'_> {
     /// How far the request may be rebased; where it may not be, the requirement that fails speaks.
     fn rebase_rules(&self, asking: &Asking<'_>, settings: Settings) -> Result<Rules> {
         let intent = &asking.change.intent;
-        let is_replace =
-            intent.snapshot.as_ref().and_then(|snapshot| snapshot.operation()).as_deref() == Some("replace");
-        let rules = settings.rules(intent.identity(), is_replace);
+        let rules = settings.rules(intent.identity(), intent.operation().as_deref() == Some("replace"));
         let too_old = |arrived: Instant| arrived.elapsed() > self.commits.options.rebase_max_age;
         if rules == Rules::Restamp || asking.is_abandoned || asking.arrived.is_none_or(too_old) {
             let metadata = self.part.metadata();

@@ -70,7 +70,8 @@ impl Commits {
 
     pub(super) async fn seen(&self, warehouse: &Warehouse, change: &mut Change) -> Result<Seen> {
         let ids = change.request.snapshot_ids();
-        let seen = |landed_here, landed_elsewhere| Seen { added: ids.len(), landed_here, landed_elsewhere };
+        let added = ids.len();
+        let seen = |landed_here, landed_elsewhere| Seen { added, landed_here, landed_elsewhere };
         if ids.is_empty() {
             return Ok(seen(0, 0));
         }
@@ -85,7 +86,7 @@ impl Commits {
             return Ok(seen(0, 0));
         }
         // Or the same request came twice, and its twin landed since the pointer was read.
-        change.read = self.store.read_pointer(warehouse.id, &change.ident, ids).await?;
+        change.read_again(self.store.as_ref(), warehouse).await?;
         let known = change.known_here().unwrap_or(0);
         Ok(seen(known, anywhere - known.min(anywhere)))
     }

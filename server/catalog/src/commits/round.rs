@@ -11,14 +11,15 @@ use uuid::Uuid;
 use crate::commits::journal::{Ending, Passage, Subject, count, entry, failed};
 use crate::commits::judge::{Asking, Fit, Judge, Verdict};
 use crate::commits::known::{Landing, in_doubt, landing};
-use crate::commits::lineage::{Asked, Class, LedgerRead};
+use crate::commits::lineage::{Class, LedgerRead};
 use crate::commits::log::{LogEntry, Outcome};
 use crate::commits::part::Part;
 use crate::commits::queue::{Member, Queue};
+use crate::commits::rebase::Rules;
 use crate::commits::store::{PointerRead, SwapOutcome};
 use crate::commits::swap::refusal;
 use crate::commits::write::Attempted;
-use crate::commits::{Change, Commits};
+use crate::commits::{Change, Commits, asked};
 use crate::context::RequestContext;
 use crate::error::{Error, Kind, Result};
 use crate::idempotency::{Answer, Ran, Receipt};
@@ -128,7 +129,7 @@ impl Commits {
                 // At once, and not after the swap: losers that are answered together come back together.
                 Err(error) => {
                     match error.kind() {
-                        Kind::CommitFailed => self.give_turn(queue, &judge.part, &member),
+                        Kind::CommitFailed => self.give_turn(queue, &judge, &member),
                         _ => queue.end_turn(&member),
                     }
                     self.refuse(warehouse, member, size, error);
@@ -143,7 +144,7 @@ impl Commits {
         again
     }
 
-    /// Reads what a group is judged with: the pointer, then the ledger, which may only be newer.
+    /// Reads what a group is judged with: the pointer, and what the ledger says of all its writers.
     async fn begin<'a>(
         &'a self,
         queue: &Queue,
@@ -161,8 +162,7 @@ impl Commits {
                 Some(pointer) if pointer.kind == TabularKind::Table => pointer,
                 _ => return Err(TabularKind::Table.missing(&group[0].change.ident)),
             };
-            let asked = group.iter().flat_map(|member| member.change.asked()).collect();
-            self.judge_for(warehouse, pointer, group[0].change.ident.clone(), asked).await
+            self.judge_for(warehouse, pointer, group[0].change.ident.clone(), read.ledger).await
         };
         match judge.await {
             Ok(judge) => Ok((judge, group)),
@@ -170,33 +170,31 @@ impl Commits {
         }
     }
 
-    /// A judge for one table, and for the writers that want to change it.
+    /// A judge for one table, with what the ledger says of the writers that want to change it.
     pub(super) async fn judge_for<'a>(
         &'a self,
         warehouse: &'a Arc<Warehouse>,
         pointer: Pointer,
         ident: TableIdent,
-        asked: Vec<Asked>,
+        ledger: LedgerRead,
     ) -> Result<Judge<'a>> {
-        let ledger = match asked.is_empty() {
-            true => LedgerRead::default(),
-            false => self.lineage.ledger(warehouse.id, pointer.uuid, &asked).await?,
-        };
         let document = self.tables.documents.table(warehouse, &pointer.metadata_location).await?;
         let before = document.metadata.clone();
         let part = Part::new(warehouse.id, ident, pointer, before.clone());
         Ok(Judge { commits: self, warehouse, before, part, ledger, walks: HashMap::new(), classes: Vec::new() })
     }
 
-    /// One question for all members: what the name means now, and which of their snapshots it has.
+    /// One question for all members: what the name means now, which of their snapshots it has, and what its ledger says of
+    /// their writers, which is kept with the first of them.
     async fn read_again(&self, warehouse: &Warehouse, group: &mut [Member]) -> Result<()> {
         let ids: Vec<i64> = group.iter().flat_map(|member| member.change.request.snapshot_ids()).copied().collect();
-        let read = self.store.read_pointer(warehouse.id, &group[0].change.ident, &ids).await?;
+        let asked: Vec<_> = group.iter().flat_map(|member| asked(&member.change.request)).collect();
+        let read = self.store.read_pointer(warehouse.id, &group[0].change.ident, &ids, &asked).await?;
+        let PointerRead { pointer, landed, mut ledger } = read;
         for member in group {
-            let PointerRead { pointer, landed } = &read;
             let mine = |id: &&i64| member.change.request.snapshot_ids().contains(id);
             let landed = landed.iter().filter(mine).copied().collect();
-            member.change.read = PointerRead { pointer: pointer.clone(), landed };
+            member.change.read = PointerRead { pointer: pointer.clone(), landed, ledger: std::mem::take(&mut ledger) };
         }
         Ok(())
     }
@@ -310,9 +308,14 @@ impl Commits {
         rest
     }
 
-    /// What lost its head to rebased commits, which never lose theirs, gets a turn.
-    fn give_turn(&self, queue: &Queue, part: &Part, member: &Member) {
-        let intent = &member.change.intent;
+    /// What lost its head to rebased commits, which never lose theirs, gets a turn. An append that is rebased itself and
+    /// met a fence only has to come again: its turn would keep those waiting that win in no other way.
+    fn give_turn(&self, queue: &Queue, judge: &Judge<'_>, member: &Member) {
+        let (intent, part) = (&member.change.intent, &judge.part);
+        let is_append = intent.operation().as_deref() == Some("append");
+        if is_append && judge.settings().rules(intent.identity(), false) != Rules::Restamp {
+            return;
+        }
         let (Some(ref_name), Some(moved_to), Some(asserted)) = (&intent.ref_name, intent.moved_to, intent.asserted)
         else {
             return;

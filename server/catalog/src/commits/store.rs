@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use crate::commits::lineage::{Landed, WriterRow};
+use crate::commits::lineage::{Asked, Landed, LedgerRead, WriterRow};
 use crate::commits::log::LogEntry;
 use crate::events::Event;
 use crate::idempotency::{Answer, Receipt};
@@ -200,22 +200,27 @@ pub enum Resolution {
     Pending,
 }
 
-/// A pointer, and which of the asked snapshots the table has ever taken.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A pointer with all that a commit is judged by: one state of the database, so that whoever moved the pointer since is
+/// noticed by the swap.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PointerRead {
     pub pointer: Option<Pointer>,
     /// Snapshots of the lineage of the pointer's UUID, expired ones included.
     pub landed: Vec<i64>,
+    /// Of the asked writers.
+    pub ledger: LedgerRead,
 }
 
 #[async_trait]
 pub trait CommitStore: Send + Sync + 'static {
-    /// The pointer of that name together with its lineage, in one round trip.
+    /// The pointer of that name, with which of the snapshots its table has ever taken and what its ledger says of the
+    /// asked writers, in one round trip.
     async fn read_pointer(
         &self,
         warehouse: WarehouseId,
         ident: &TableIdent,
         snapshot_ids: &[i64],
+        asked: &[Asked],
     ) -> Result<PointerRead, StoreError>;
 
     /// Which of the snapshots any table of the warehouse has ever taken; with `uuid`, that table.

@@ -132,7 +132,7 @@ impl Commits {
 
     async fn read_all_again(&self, warehouse: &Warehouse, changes: &mut [Change]) -> Result<()> {
         for change in changes {
-            change.read = self.store.read_pointer(warehouse.id, &change.ident, change.request.snapshot_ids()).await?;
+            change.read_again(self.store.as_ref(), warehouse).await?;
         }
         Ok(())
     }
@@ -149,7 +149,8 @@ impl Commits {
             let (part, verdict) = match &change.read.pointer {
                 Some(pointer) if pointer.kind == TabularKind::Table => {
                     let (pointer, ident) = (pointer.clone(), change.ident.clone());
-                    let mut judge = self.judge_for(warehouse, pointer, ident, change.asked()).await?;
+                    let ledger = change.read.ledger.clone();
+                    let mut judge = self.judge_for(warehouse, pointer, ident, ledger).await?;
                     let verdict = judge.judge(&Asking { ctx, change, arrived: None, is_abandoned: false }).await?;
                     (judge.part, verdict)
                 }

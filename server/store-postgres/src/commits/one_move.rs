@@ -1,7 +1,7 @@
 //! The swap of nearly every commit: one pointer moves and nothing else changes hands.
 
 use catalog::commits::store::{News, PointerChange, Swap, SwapOutcome, Target};
-use catalog::store::{StoreError, kept};
+use catalog::store::{StoreError, kept, sent};
 use catalog::tabulars::Pointer;
 use sqlx::PgConnection;
 
@@ -60,7 +60,7 @@ impl<'a> Move<'a> {
             kept::array::<_, kept::Event>(&swap.events),
             kept::array::<_, kept::Purge>(&swap.purges)
         )
-        .fetch_optional(conn)
+        .fetch_optional(sent("swap", conn))
         .await?;
         Ok(moved.map(|row| row.version))
     }

@@ -2,7 +2,7 @@
 
 use catalog::commits::overlap::Overlap;
 use catalog::ident::{TableIdent, TabularId, WarehouseId};
-use catalog::store::StoreError;
+use catalog::store::{StoreError, sent};
 use catalog::tabulars::TabularKind;
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -23,7 +23,7 @@ pub(super) async fn of_name(
         &parts(&ident.namespace),
         text(&ident.name)
     )
-    .fetch_optional(conn)
+    .fetch_optional(sent("owner-of-name", conn))
     .await
     .map_err(aborted)?;
     owner.as_deref().map(kind).transpose()
@@ -43,7 +43,7 @@ pub(super) async fn of_uuid(
         kind.as_str(),
         uuid
     )
-    .fetch_optional(conn)
+    .fetch_optional(sent("owner-of-uuid", conn))
     .await
     .map_err(aborted)?;
     owner.map(|row| table_ident(row.parts, row.name)).transpose()
@@ -75,7 +75,7 @@ pub(super) async fn of_place(
         place.below_until,
         except.map(|id| id.0)
     )
-    .fetch_optional(conn)
+    .fetch_optional(sent("owner-of-place", conn))
     .await
     .map_err(aborted)?;
     owner.map(|row| Ok((table_ident(row.parts, row.name)?, row.location))).transpose()

@@ -1,7 +1,7 @@
 //! What a swap of several statements writes beside its pointers. [`super::one_move`] writes the same in one.
 
 use catalog::commits::store::{News, Swap};
-use catalog::store::kept;
+use catalog::store::{kept, sent};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -35,7 +35,7 @@ pub(super) async fn insert_lineage(
         uuid,
         kept::array::<_, kept::Snapshot>(&news.lineage)
     )
-    .execute(conn)
+    .execute(sent("insert-lineage", conn))
     .await?;
     Ok(inserted.rows_affected())
 }
@@ -60,7 +60,7 @@ pub(super) async fn insert_carried(
         uuid,
         kept::array::<_, kept::Carried>(&news.carried)
     )
-    .execute(conn)
+    .execute(sent("insert-carried", conn))
     .await
     .map(|_| ())
 }
@@ -97,7 +97,7 @@ pub(super) async fn write_ledger(
         kept::ledger(&news.writers),
         comes
     )
-    .execute(conn)
+    .execute(sent("write-ledger", conn))
     .await
     .map(|_| ())
 }
@@ -109,7 +109,7 @@ pub(super) async fn insert_attempt(conn: &mut PgConnection, swap: &Swap) -> Resu
         swap.attempt.0,
         swap.at_ms
     )
-    .execute(conn)
+    .execute(sent("insert-attempt", conn))
     .await
     .map(|_| ())
 }

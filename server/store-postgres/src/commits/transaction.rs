@@ -6,7 +6,7 @@ use catalog::commits::overlap::Overlap;
 use catalog::commits::store::{News, PointerChange, Swap, SwapOutcome, Target};
 use catalog::idempotency::store::Kept;
 use catalog::ident::{TableIdent, TabularId, WarehouseId};
-use catalog::store::StoreError;
+use catalog::store::{StoreError, sent};
 use catalog::tabulars::{Pointer, TabularKind};
 use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
@@ -41,10 +41,10 @@ impl From<StoreError> for Stop {
 }
 
 pub(super) async fn run(conn: &mut PgConnection, swap: &Swap) -> Result<SwapOutcome, StoreError> {
-    let mut tx = conn.begin_with(BEGIN).await.map_err(aborted)?;
+    let mut tx = sent("begin", &mut *conn).begin_with(BEGIN).await.map_err(aborted)?;
     let stop = match write(&mut tx, swap).await {
         Ok(()) => {
-            return match tx.commit().await {
+            return match sent("commit", tx).commit().await {
                 Ok(()) => Ok(SwapOutcome::Applied),
                 Err(error) if collided(&error) => Ok(SwapOutcome::Lost),
                 Err(error) => Err(committing(error)),
@@ -53,7 +53,7 @@ pub(super) async fn run(conn: &mut PgConnection, swap: &Swap) -> Result<SwapOutc
         Err(Stop::Failed(error)) => return Err(error),
         Err(stop) => stop,
     };
-    tx.rollback().await.map_err(aborted)?;
+    sent("rollback", tx).rollback().await.map_err(aborted)?;
     conclude(conn, swap.warehouse, stop).await
 }
 
@@ -119,7 +119,7 @@ async fn keep(conn: &mut PgConnection, swap: &Swap) -> Result<(), Stop> {
 async fn lock(conn: &mut PgConnection, swap: &Swap) -> Result<(), Stop> {
     if swap.changes.iter().any(|change| change.takes() || matches!(change, PointerChange::Drop { .. })) {
         sqlx::query!("SELECT id FROM warehouse WHERE id = $1 FOR NO KEY UPDATE", swap.warehouse.0)
-            .fetch_one(&mut *conn)
+            .fetch_one(sent("lock-tabulars", &mut *conn))
             .await?;
     }
     let ids: Vec<Uuid> = swap.expected().map(|from| from.id.0).collect();
@@ -127,7 +127,7 @@ async fn lock(conn: &mut PgConnection, swap: &Swap) -> Result<(), Stop> {
         "SELECT id, version, metadata_location FROM tabular WHERE id = ANY($1) ORDER BY id FOR UPDATE",
         &ids
     )
-    .fetch_all(conn)
+    .fetch_all(sent("lock-tabulars", conn))
     .await?;
     let found: HashMap<Uuid, (i64, String)> =
         locked.into_iter().map(|row| (row.id, (row.version, row.metadata_location))).collect();
@@ -142,7 +142,7 @@ async fn lock(conn: &mut PgConnection, swap: &Swap) -> Result<(), Stop> {
 
 async fn delete(conn: &mut PgConnection, from: &Pointer) -> Result<(), Stop> {
     let deleted = sqlx::query!("DELETE FROM tabular WHERE id = $1 AND version = $2", from.id.0, from.version)
-        .execute(conn)
+        .execute(sent("delete-tabular", conn))
         .await?;
     one_row(deleted.rows_affected(), SwapOutcome::Lost)
 }
@@ -158,7 +158,7 @@ async fn rename(conn: &mut PgConnection, swap: &Swap, from: &Pointer, to: &Table
         &parts(&to.namespace),
         text(&to.name)
     )
-    .execute(conn)
+    .execute(sent("rename-tabular", conn))
     .await
     .map_err(|error| taken(error, to, from.kind, from.uuid))?;
     one_row(renamed.rows_affected(), SwapOutcome::NamespaceMissing { ident: to.clone() })
@@ -176,7 +176,7 @@ async fn update(conn: &mut PgConnection, from: &Pointer, target: &Target) -> Res
         target.location,
         Overlap::of_text(&target.location).canonical
     )
-    .execute(conn)
+    .execute(sent("move-tabular", conn))
     .await
     .map_err(|error| match violated(&error) {
         Some("tabular_table_uuid" | "tabular_view_uuid") => Stop::UuidTaken(from.kind, target.uuid),
@@ -207,7 +207,7 @@ async fn insert(
         Overlap::of_text(&target.location).canonical,
         target.metadata_location
     )
-    .execute(conn)
+    .execute(sent("create-tabular", conn))
     .await
     .map_err(|error| taken(error, ident, kind, target.uuid))?;
     one_row(inserted.rows_affected(), SwapOutcome::NamespaceMissing { ident: ident.clone() })

@@ -2,7 +2,7 @@
 
 use catalog::commits::overlap::Overlap;
 use catalog::ident::{TableIdent, TabularId, WarehouseId};
-use catalog::store::StoreError;
+use catalog::store::{StoreError, sent};
 use catalog::tabulars::TabularKind;
 use sqlx::SqliteConnection;
 use uuid::Uuid;
@@ -36,7 +36,7 @@ pub(super) async fn of_name(
         name,
         except.0
     )
-    .fetch_optional(conn)
+    .fetch_optional(sent("owner-of-name", conn))
     .await
 }
 
@@ -58,7 +58,7 @@ pub(super) async fn of_uuid(
         uuid,
         except.0
     )
-    .fetch_optional(conn)
+    .fetch_optional(sent("owner-of-uuid", conn))
     .await
 }
 
@@ -91,6 +91,6 @@ pub(super) async fn of_place(
         place.below_until,
         except
     )
-    .fetch_optional(conn)
+    .fetch_optional(sent("owner-of-place", conn))
     .await
 }

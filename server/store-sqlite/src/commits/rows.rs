@@ -1,7 +1,7 @@
 //! What a swap writes beside its pointers.
 
 use catalog::commits::store::{News, Swap};
-use catalog::store::{StoreError, kept};
+use catalog::store::{StoreError, kept, sent};
 use sqlx::SqliteConnection;
 use uuid::Uuid;
 
@@ -33,7 +33,7 @@ pub(super) async fn insert_lineage(
         uuid,
         rows
     )
-    .execute(conn)
+    .execute(sent("insert-lineage", conn))
     .await
     .map_err(in_transaction)?;
     Ok(inserted.rows_affected())
@@ -60,7 +60,7 @@ pub(super) async fn insert_carried(
         uuid,
         rows
     )
-    .execute(conn)
+    .execute(sent("insert-carried", conn))
     .await
     .map_err(in_transaction)?;
     Ok(())
@@ -102,7 +102,7 @@ pub(super) async fn write_ledger(
         rows,
         comes
     )
-    .execute(conn)
+    .execute(sent("write-ledger", conn))
     .await
     .map_err(in_transaction)?;
     Ok(())
@@ -116,7 +116,7 @@ pub(super) async fn insert_attempt(conn: &mut SqliteConnection, swap: &Swap) -> 
         swap.attempt.0,
         swap.at_ms
     )
-    .execute(conn)
+    .execute(sent("insert-attempt", conn))
     .await
     .map_err(in_transaction)?;
     match inserted.rows_affected() {

@@ -4,7 +4,7 @@ use catalog::commits::overlap::Overlap;
 use catalog::commits::store::{News, PointerChange, Swap, SwapOutcome, Target};
 use catalog::idempotency::store::Kept;
 use catalog::ident::{TableIdent, TabularId};
-use catalog::store::StoreError;
+use catalog::store::{StoreError, sent};
 use catalog::tabulars::{Pointer, TabularKind};
 use sqlx::{Connection, SqliteConnection};
 use uuid::Uuid;
@@ -33,14 +33,14 @@ impl From<StoreError> for Stop {
 }
 
 pub(super) async fn run(conn: &mut SqliteConnection, swap: &Swap) -> Result<SwapOutcome, StoreError> {
-    let mut tx = conn.begin_with(BEGIN).await.map_err(beginning)?;
+    let mut tx = sent("begin", conn).begin_with(BEGIN).await.map_err(beginning)?;
     match write(&mut tx, swap).await {
-        Ok(()) => match tx.commit().await {
+        Ok(()) => match sent("commit", tx).commit().await {
             Ok(()) => Ok(SwapOutcome::Applied),
             Err(error) => Err(in_doubt(error)),
         },
         Err(Stop::Failed(error)) => Err(error),
-        Err(Stop::Refused(outcome)) => match tx.rollback().await {
+        Err(Stop::Refused(outcome)) => match sent("rollback", tx).rollback().await {
             Ok(()) => Ok(outcome),
             Err(error) => Err(in_doubt(error)),
         },
@@ -88,7 +88,7 @@ async fn check_unchanged(conn: &mut SqliteConnection, from: &Pointer) -> Result<
         from.version,
         from.metadata_location
     )
-    .fetch_one(conn)
+    .fetch_one(sent("check-unchanged", conn))
     .await?;
     match found {
         true => Ok(()),
@@ -127,7 +127,7 @@ async fn check_uuid(
 
 async fn delete(conn: &mut SqliteConnection, from: &Pointer) -> Result<(), Stop> {
     let deleted = sqlx::query!("DELETE FROM tabular WHERE id = $1 AND version = $2", from.id.0, from.version)
-        .execute(conn)
+        .execute(sent("delete-tabular", conn))
         .await?;
     one_row(deleted.rows_affected())
 }
@@ -141,7 +141,7 @@ async fn rename(conn: &mut SqliteConnection, swap: &Swap, from: &Pointer, to: &T
         namespace_id,
         to.name
     )
-    .execute(conn)
+    .execute(sent("rename-tabular", conn))
     .await?;
     one_row(renamed.rows_affected())
 }
@@ -159,7 +159,7 @@ async fn update(conn: &mut SqliteConnection, from: &Pointer, target: &Target) ->
         target.location,
         canonical_location
     )
-    .execute(conn)
+    .execute(sent("move-tabular", conn))
     .await?;
     one_row(moved.rows_affected())
 }
@@ -186,7 +186,7 @@ async fn insert(
         canonical_location,
         target.metadata_location
     )
-    .execute(conn)
+    .execute(sent("create-tabular", conn))
     .await?;
     Ok(())
 }
