@@ -26,12 +26,14 @@ import room
 import seaweed
 import tables
 from process import Failed
-from results import COULD_NOT, LOST, RAN, Outcome, Results
+from results import COULD_NOT, IN_PART, LOST, RAN, Outcome, Results
 from servers import SERVERS
 from target import elsewhere, resident_mib
 
 # What the generator's exit status means; 0: it ran, and every table is as it must be.
 STATUS_LOST = 1
+# How the generator begins a failure that says nothing of what the tables hold.
+POINT_FAILED = "the point "
 ROW = re.compile(r"W\d \S+: (\{.*\})$")
 # A server is left alone for so long before its memory at rest is read.
 SETTLE_S = 3
@@ -199,7 +201,8 @@ class Bench:
         if ended == 0:
             return RAN, told, None
         if ended == STATUS_LOST and told:
-            return LOST, told, "; ".join(told.get("failures", ())[:3])
+            lost = [failure for failure in told["failures"] if not failure.startswith(POINT_FAILED)]
+            return (LOST, told, "; ".join(lost[:3])) if lost else (IN_PART, told, None)
         return COULD_NOT, told, last_line(log_file)
 
 
@@ -247,16 +250,17 @@ def draw(out):
 
 
 def status(found):
-    """Fails where anybody lost or doubled anything, and where a server of ours could not be measured."""
+    """Fails where anybody lost or doubled anything, and where a server of ours could not be measured throughout."""
     lost = [outcome for outcome in found.outcomes if outcome.status == LOST]
-    broken = [outcome for outcome in found.outcomes if outcome.status == COULD_NOT and ours(outcome.server)]
-    left_out = [outcome for outcome in found.outcomes if outcome.skipped() and ours(outcome.server)]
-    for outcome in left_out:
-        print(f"{outcome.server} left out a point of {outcome.workload}: {'; '.join(outcome.skipped())}")
+    own = [outcome for outcome in found.outcomes if ours(outcome.server)]
+    broken = [outcome for outcome in own if outcome.status == COULD_NOT]
+    left_out = [outcome for outcome in own if outcome.left_out()]
     for outcome in lost:
         print(f"{outcome.server} lost or doubled something in {outcome.workload}: {outcome.trouble}")
     for outcome in broken:
         print(f"{outcome.server} could not run {outcome.workload}: {outcome.trouble}")
+    for outcome in left_out:
+        print(f"{outcome.server} left out a point of {outcome.workload}: {'; '.join(outcome.left_out())}")
     return 1 if lost or broken or left_out else 0
 
 

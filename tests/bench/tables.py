@@ -2,6 +2,7 @@
 
 import goals
 from plan import WORKLOADS
+from results import NO_FIGURES
 from servers import SERVERS
 
 # What the tables show of a row, in this order; results.json has all of it. Workloads that are not here show everything.
@@ -13,6 +14,7 @@ APPENDS = ("appends", "appends_lost", "appends_late", "appends_retried", "append
 COMPACTIONS = ("compactions", "compactions_finished", "compactions_first_time", "files_rewritten_in_vain")
 LOADS = ("load_p50_ms", "load_p99_ms")
 PAGES = ("tables_page_early_p50_ms", "tables_page_p50_ms", "first_page_early_p50_ms", "last_page_p50_ms")
+FLOORS = ("bytes", "floor_put_p50_ms", "floor_update_p50_ms", "floor_p50_ms", "floor_p99_ms")
 COLUMNS = {
     "W1": ("snapshots", "p50_ms", "p99_ms", "floor_p50_ms", "ratio_to_floor", "bytes_written", "bytes_sent", *COUNTERS),
     "W2": (*CROWD, "server_cpu_ms_per_commit"),
@@ -23,8 +25,6 @@ COLUMNS = {
     "W7": ("namespaces", "tables", "creates_per_s", "loads_per_s", *LOADS, *PAGES, "rss_mib_after"),
     "W8": ("like", "writers", "replicas", "success_rate", "commits_per_s", "fairness", *LATENCY, "swaps_lost"),
 }
-# Says why a point has no figures.
-SKIPPED = "skipped"
 STORES = {"file": "local files", "s3": "S3 on SeaweedFS"}
 
 
@@ -65,20 +65,20 @@ def goals_table(found):
 def floors(found):
     for store, told in found.floors.items():
         yield f"### Floors, {STORES[store]}"
-        yield rows_table([(None, row) for row in told.get("rows", [])])
+        yield rows_table([(None, row) for row in told.get("rows", [])], FLOORS)
 
 
 def workload_table(outcomes, columns=None):
     """A row for each point of each server; below it, who could not run, lost something, or left a point out."""
     table = rows_table([(outcome.server, row) for outcome in outcomes for row in outcome.rows], columns)
     notes = [f"- {outcome.server}: {outcome.status}: {outcome.trouble}" for outcome in outcomes if outcome.trouble]
-    notes += [f"- {outcome.server}: {left_out}" for outcome in outcomes for left_out in outcome.skipped()]
+    notes += [f"- {outcome.server}: {left_out}" for outcome in outcomes for left_out in outcome.left_out()]
     return "\n\n".join(part for part in (table, "\n".join(notes)) if part)
 
 
 def rows_table(rows, wanted=None):
     """`rows` are pairs of a server's name and a row; without `wanted`, columns come as rows first have them."""
-    rows = [(server, row) for server, row in rows if SKIPPED not in row]
+    rows = [(server, row) for server, row in rows if not any(key in row for key in NO_FIGURES)]
     present = list(dict.fromkeys(key for _, row in rows for key in row))
     columns = [column for column in wanted or present if column in present]
     if not columns:
