@@ -43,6 +43,8 @@ pub struct Crowd {
 #[derive(Debug, Default)]
 pub struct Tally {
     pub landed: usize,
+    /// With those of the warm-up and those that ended late.
+    pub landed_at_all: usize,
     pub conflicted: usize,
     pub refused: usize,
     pub unknown: usize,
@@ -151,6 +153,7 @@ async fn work(mut writer: Writer, expiry: Arc<Expiry>, counted_from: Instant, un
             Ok(commit) => {
                 expiry.saw(commit.snapshots);
                 tally.ledger.enter(&commit);
+                tally.landed_at_all += usize::from(commit.ended == Ended::Landed);
                 if is_counted {
                     tally.count(&commit);
                 }
@@ -205,6 +208,11 @@ impl Tally {
 impl Outcome {
     pub fn landed(&self) -> usize {
         self.sum(|tally| tally.landed)
+    }
+
+    /// What the server's costs are to be divided by: they are taken from the start to the end.
+    pub fn landed_at_all(&self) -> usize {
+        self.sum(|tally| tally.landed_at_all)
     }
 
     pub fn sum(&self, of: impl Fn(&Tally) -> usize) -> usize {

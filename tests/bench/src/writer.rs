@@ -1,5 +1,5 @@
 //! A stock writer: it loads the table, writes a manifest and a manifest list, commits, and on a conflict loads again and
-//! tries again under the same snapshot id.
+//! tries again under the same snapshot id. Each operation begins with a load of its own, as after `table.refresh()`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

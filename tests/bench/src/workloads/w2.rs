@@ -40,7 +40,7 @@ pub async fn point(
     let table = bench.fresh_table().await?;
     let meter = bench.meter().await?;
     let outcome = Crowd::on_one(&table, writers, retry).lasting(lasting).run(bench, catalogs).await?;
-    let spent = meter.row(outcome.landed(), "per_commit").await?;
+    let spent = meter.row(outcome.landed_at_all(), "per_commit").await?;
     outcome.verify(bench, &format!("{what} with {writers} writers")).await;
     Ok(outcome.row().with("exhausted_retries", outcome.sum(|tally| tally.conflicted)).merged(spent))
 }

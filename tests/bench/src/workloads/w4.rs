@@ -32,7 +32,7 @@ pub async fn point(bench: &Bench, writers: usize, lasting: Duration, catalogs: &
     let tables = bench.fresh_tables(writers).await?;
     let meter = bench.meter().await?;
     let outcome = Crowd::on(tables, Retry::STOCK).lasting(lasting).run(bench, catalogs).await?;
-    let spent = meter.row(outcome.landed(), "per_commit").await?;
+    let spent = meter.row(outcome.landed_at_all(), "per_commit").await?;
     outcome.verify(bench, &format!("W4 with {writers} writers")).await;
     Ok(outcome.row().merged(spent))
 }

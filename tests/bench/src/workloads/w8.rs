@@ -29,7 +29,8 @@ pub async fn run(bench: &Bench) -> Result<()> {
                         _ => w4::point(bench, writers as usize, lasting, catalogs).await?,
                     };
                     let after = Counters::read(&bench.target).await?;
-                    let lost = before.zip(after).and_then(|(before, after)| after.since(&before, SWAPS_LOST));
+                    // A counter that is not there yet has counted nothing.
+                    let lost = before.zip(after).map(|(before, after)| after.since(&before, SWAPS_LOST).unwrap_or(0.0));
                     Ok(measured.with("swaps_lost", lost))
                 };
                 bench.point(row, within(lasting), point).await;
