@@ -8,6 +8,7 @@ from plan import FRAZIL
 MET, NOT_MET, NOT_MEASURED = "met", "**not met**", "not measured"
 # What "the same" and "independent of" allow for noise.
 SAME = 1.5
+MANY = 64
 RUSTBERG = "rustberg"
 # They keep the newest snapshot alone, so that a long history costs them nothing.
 FORGETFUL = ("nessie",)
@@ -139,17 +140,19 @@ def many_tables(figures):
 def readers(figures):
     for ours in measured_frazils(figures):
         measured = [ours, *figures.peers(without=FORGETFUL)]
-        full = {name: figures.at(name, mode="full", snapshots=10_000) for name in measured}
+        full = {name: figures.at(name, load="full", snapshots=10_000, readers=MANY) for name in measured}
         rates = {name: row.get("requests_per_s") for name, row in full.items() if row.get("requests_per_s")}
         mine = rates.pop(ours, None)
         ratios = [Ratio(mine / rate, name) for name, rate in rates.items() if mine]
-        what = f"{ours}: full loads/s at 10,000 snapshots by the best peer's"
+        what = f"{ours}: full loads/s of {MANY} readers at 10,000 snapshots by the best peer's"
         yield compared(figures, what, min, ratios, at_least=20)
-        unchanged = [row for row in figures.rows[ours] if row.get("mode") == "not-modified"]
+        unchanged = [row for row in figures.rows[ours] if row.get("load") == "304"]
         trips = [row["sql_round_trips_per_load"] for row in unchanged if "sql_round_trips_per_load" in row]
         yield figures.bound(f"{ours}: SQL round trips of a 304", max(trips, default=None), at_most=1)
-        refs = {row["snapshots"]: row.get("p50_ms") for row in figures.rows[ours] if row.get("mode") == "refs"}
-        grown = divided(refs[max(refs)], refs[min(refs)]) if len(refs) > 1 else None
+        sizes = figures.points(ours, "snapshots")
+        refs = {size: figures.at(ours, load="refs", snapshots=size, readers=1) for size in sizes}
+        ends = [refs[find(refs)].get("p50_ms") for find in (max, min)] if refs else [None, None]
+        grown = divided(*ends)
         what = f"{ours}: p50 of `refs`, longest history by shortest"
         yield figures.bound(what, grown, at_most=SAME, unit=" ×")
 
@@ -169,10 +172,14 @@ def compaction(figures):
 
 def many_names(figures):
     for ours in measured_frazils(figures):
-        pages = {row["tables"]: row.get("page_p50_ms") for row in figures.rows[ours] if row.get("page_p50_ms")}
-        grown = divided(pages[max(pages)], pages[min(pages)]) if len(pages) > 1 else None
-        note = f" (at {max(pages):,} tables by {min(pages):,})" if pages else ""
-        yield figures.bound(f"{ours}: p50 of a page, most tables by fewest", grown, at_most=SAME, unit=" ×", note=note)
+        row = figures.rows[ours][0]
+        note = f" (at {row.get('tables', 0):,} by 100)"
+        grown = divided(row.get("tables_page_p50_ms"), row.get("tables_page_early_p50_ms"))
+        yield figures.bound(f"{ours}: p50 of a page of tables", grown, at_most=SAME, unit=" ×", note=note)
+        pages = [row.get(f"{place}_page_p50_ms") for place in ("first", "middle", "last")]
+        slowest = max(filter(None, pages), default=None)
+        grown = divided(slowest, row.get("first_page_early_p50_ms"))
+        yield figures.bound(f"{ours}: p50 of any page of namespaces", grown, at_most=SAME, unit=" ×", note=note)
 
 
 def memory(found):
@@ -181,10 +188,9 @@ def memory(found):
         if not own:
             continue
         rest = [outcome.rss_mib_at_rest for outcome in own if outcome.rss_mib_at_rest]
-        many = [row for outcome in own if outcome.workload == "W7" for row in outcome.rows]
-        figures = Figures("W9", "all", {ours: many})
+        figures = Figures("W9", "all", {})
         yield figures.bound(f"{ours}: memory at rest", min(rest, default=None), at_most=30, unit=" MiB")
-        after = greatest(figures, ours, "rss_mib_after")
+        after = next((outcome.rss_mib_left for outcome in own if outcome.workload == "W7"), None)
         yield figures.bound(f"{ours}: memory after W7", after, at_most=256, unit=" MiB")
 
 

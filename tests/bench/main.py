@@ -6,6 +6,7 @@ import datetime
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -25,12 +26,15 @@ import room
 import seaweed
 import tables
 from process import Failed
-from results import COULD_NOT, LOST, RAN, Outcome, Results
+from results import COULD_NOT, IN_PART, LOST, RAN, Outcome, Results
 from servers import SERVERS
 from target import elsewhere, resident_mib
 
 # What the generator's exit status means; 0: it ran, and every table is as it must be.
 STATUS_LOST = 1
+# How the generator begins a failure that says nothing of what the tables hold.
+POINT_FAILED = "the point "
+ROW = re.compile(r"W\d \S+: (\{.*\})$")
 # A server is left alone for so long before its memory at rest is read.
 SETTLE_S = 3
 FLOOR_BYTES = "20000,200000,5000000"
@@ -172,9 +176,11 @@ class Bench:
                 time.sleep(SETTLE_S)
                 at_rest = resident_mib(target["pids"])
             words = ["run", run.workload, "--preset", self.preset.name]
-            words += [word for pair in parameters(self.options.set, run.workload) for word in ("--set", pair)]
+            pairs = [*run.parameters, *parameters(self.options.set, run.workload)]
+            words += [word for pair in pairs for word in ("--set", pair)]
             status, told, trouble = self.generate(run.name, words, target, bound_s)
-            return {"status": status, "trouble": trouble, "told": told, "rss_mib_at_rest": at_rest}
+            memory = {"rss_mib_at_rest": at_rest, "rss_mib_left": resident_mib(target["pids"])}
+            return {"status": status, "trouble": trouble, "told": told, **memory}
 
     def generate(self, name, words, target, bound_s):
         """Runs the generator. Gives a status, what it wrote, and the trouble if there was any."""
@@ -188,15 +194,22 @@ class Bench:
             try:
                 ended = child.wait(bound_s)
             except subprocess.TimeoutExpired:
-                return COULD_NOT, {}, f"still ran after {bound_s:.0f} s"
+                return COULD_NOT, {"rows": rows_so_far(log_file)}, f"still ran after {bound_s:.0f} s"
             finally:
                 process.end_group(child)
         told = json.loads(out_file.read_text()) if out_file.exists() else {}
         if ended == 0:
             return RAN, told, None
         if ended == STATUS_LOST and told:
-            return LOST, told, "; ".join(told.get("failures", ())[:3])
+            lost = [failure for failure in told["failures"] if not failure.startswith(POINT_FAILED)]
+            return (LOST, told, "; ".join(lost[:3])) if lost else (IN_PART, told, None)
         return COULD_NOT, told, last_line(log_file)
+
+
+def rows_so_far(log_file):
+    """The points that a run had measured when it was ended: the generator tells each as it goes."""
+    found = (ROW.match(line) for line in log_file.read_text(errors="replace").splitlines())
+    return [json.loads(row[1]) for row in found if row]
 
 
 def last_line(log_file):
@@ -237,16 +250,17 @@ def draw(out):
 
 
 def status(found):
-    """Fails where anybody lost or doubled anything, and where a server of ours could not be measured."""
+    """Fails where anybody lost or doubled anything, and where a server of ours could not be measured throughout."""
     lost = [outcome for outcome in found.outcomes if outcome.status == LOST]
-    broken = [outcome for outcome in found.outcomes if outcome.status == COULD_NOT and ours(outcome.server)]
-    left_out = [outcome for outcome in found.outcomes if outcome.skipped() and ours(outcome.server)]
-    for outcome in left_out:
-        print(f"{outcome.server} left out a point of {outcome.workload}: {'; '.join(outcome.skipped())}")
+    own = [outcome for outcome in found.outcomes if ours(outcome.server)]
+    broken = [outcome for outcome in own if outcome.status == COULD_NOT]
+    left_out = [outcome for outcome in own if outcome.left_out()]
     for outcome in lost:
         print(f"{outcome.server} lost or doubled something in {outcome.workload}: {outcome.trouble}")
     for outcome in broken:
         print(f"{outcome.server} could not run {outcome.workload}: {outcome.trouble}")
+    for outcome in left_out:
+        print(f"{outcome.server} left out a point of {outcome.workload}: {'; '.join(outcome.left_out())}")
     return 1 if lost or broken or left_out else 0
 
 

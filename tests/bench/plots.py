@@ -48,8 +48,11 @@ class Plot:
     panels: tuple[Panel, ...]
 
 
-def loads(mode, title):
-    return Panel("p50_ms", f"p50 of {title} (ms)", log=True, rows=lambda row: row.get("mode") == mode)
+def loads(load, title):
+    def alone(row):
+        return row.get("load") == load and row.get("readers") == 1
+
+    return Panel("p50_ms", f"p50 of {title} (ms)", log=True, rows=alone)
 
 
 WRITERS = ("writers", "writers")
@@ -82,13 +85,13 @@ PLOTS = {
         (Panel("commits_per_s", "commits per second", log=True), Panel("p99_ms", "p99 of a commit (ms)", log=True)),
     ),
     "W5": Plot(
-        "readers load one table",
+        "a reader loads one table",
         "snapshots",
         "retained snapshots",
         (
             loads("full", "a full load"),
             loads("refs", "a load of refs"),
-            loads("not-modified", "a 304"),
+            loads("304", "a 304"),
         ),
     ),
     "W6": Plot(
@@ -121,9 +124,20 @@ def draw(plot, title, rows, file):
     columns = len(plot.panels)
     figure, axes = pyplot.subplots(1, columns, figsize=(1.5 + 4.2 * columns, 4.2), squeeze=False, layout="constrained")
     for panel, axis in zip(plot.panels, axes[0], strict=True):
-        fill(plot, panel, rows, axis)
+        found = {server: points(plot, panel, its_rows) for server, its_rows in rows.items()}
+        places = sorted({place for its_points in found.values() for place, _ in its_points})
+        if len(places) > 1:
+            lines(plot, panel, rows, axis)
+            scale(axis, panel, places)
+        else:
+            bars(panel, found, axis)
+            axis.set_xlabel(" ".join([plot.point_label, "=", *(f"{place:,g}" for place in places)]))
+        axis.set_ylabel(panel.label)
+        axis.grid(axis="y", color="#dddddd", linewidth=0.6)
+        axis.set_axisbelow(True)
     handles = {label: line for axis in axes[0] for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
-    figure.legend(handles.values(), handles, loc="outside right center", frameon=False)
+    if handles:
+        figure.legend(handles.values(), handles, loc="outside right center", frameon=False)
     figure.suptitle(title, x=0.01, ha="left", fontsize=12)
     for ending in ("svg", "png"):
         figure.savefig(file.with_suffix(f".{ending}"), dpi=150, metadata=undated(ending))
@@ -135,7 +149,18 @@ def undated(ending):
     return {"Date": None} if ending == "svg" else {}
 
 
-def fill(plot, panel, rows, axis):
+def bars(panel, found, axis):
+    """What a workload of a single point comes to: a bar for each server."""
+    measured = {server: its_points[0][1] for server, its_points in found.items() if its_points}
+    colours = [STYLES.get(server, OTHERS[0])[0] for server in measured]
+    drawn = axis.bar(range(len(measured)), measured.values(), width=0.6, color=colours)
+    axis.bar_label(drawn, fmt="{:,.3g}", padding=2)
+    axis.set_xticks(range(len(measured)), measured, rotation=30, ha="right")
+    if panel.percent:
+        axis.yaxis.set_major_formatter(PercentFormatter(1))
+
+
+def lines(plot, panel, rows, axis):
     others = iter(OTHERS * len(rows))
     for server, its_rows in rows.items():
         colour, marker, line = STYLES.get(server) or next(others)
@@ -146,11 +171,7 @@ def fill(plot, panel, rows, axis):
             axis.plot(*zip(*found, strict=True), label=server, **style)
     if panel.floor:
         draw_floor(plot, rows, axis)
-    places = sorted({place for its_rows in rows.values() for place, _ in points(plot, panel, its_rows)})
-    scale(axis, panel, places)
     axis.set_xlabel(plot.point_label)
-    axis.set_ylabel(panel.label)
-    axis.grid(axis="y", color="#dddddd", linewidth=0.6)
 
 
 def scale(axis, panel, places):

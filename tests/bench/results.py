@@ -13,12 +13,17 @@ import paths
 import peers
 import postgres
 
-RAN, LOST, COULD_NOT = "ran", "lost", "could not run"
+RAN, LOST, IN_PART, COULD_NOT = "ran", "lost", "ran in part", "could not run"
+# Keys of a row that say why a point has no figures.
+NO_FIGURES = ("failed", "skipped")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run. `told` is what the generator wrote; `trouble` says why there is nothing, or what was lost."""
+    """One run. `told` is what the generator wrote; `trouble` says why there is nothing, or what was lost.
+
+    Memory was read when the server had started, and when the generator had ended.
+    """
 
     workload: str
     store: str
@@ -27,16 +32,16 @@ class Outcome:
     took_s: float
     trouble: str | None = None
     rss_mib_at_rest: float | None = None
+    rss_mib_left: float | None = None
     told: dict = field(default_factory=dict)
 
     @property
     def rows(self):
         return self.told.get("rows", [])
 
-    def skipped(self):
+    def left_out(self):
         """Points that were not measured, as text, with the reason."""
-        left_out = [row for row in self.rows if "skipped" in row]
-        return [f"{row['skipped']} ({named(row)})" for row in left_out]
+        return [f"{row[key]} ({named(row)})" for row in self.rows for key in NO_FIGURES if key in row]
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ class Results:
 
 
 def named(row):
-    return ", ".join(f"{key} {value}" for key, value in row.items() if key not in ("skipped", "took_s"))
+    return ", ".join(f"{key} {value}" for key, value in row.items() if key not in NO_FIGURES)
 
 
 def about(preset, binary):

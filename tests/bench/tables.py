@@ -2,19 +2,29 @@
 
 import goals
 from plan import WORKLOADS
+from results import NO_FIGURES
 from servers import SERVERS
 
 # What the tables show of a row, in this order; results.json has all of it. Workloads that are not here show everything.
 LATENCY = ("p50_ms", "p95_ms", "p99_ms")
 CROWD = ("writers", "success_rate", "commits_per_s", "attempts_per_commit", "exhausted_retries", "fairness", *LATENCY)
 COUNTERS = ("server_cpu_ms_per_commit", "sql_round_trips_per_commit", "object_puts_per_commit")
+QUIET = ("quiet_alone_p50_ms", "quiet_beside_p50_ms", "hot_commits_per_s")
+APPENDS = ("appends", "appends_lost", "appends_late", "appends_retried", "append_p50_ms", "append_p99_ms")
+COMPACTIONS = ("compactions", "compactions_finished", "compactions_first_time", "files_rewritten_in_vain")
+LOADS = ("load_p50_ms", "load_p99_ms")
+PAGES = ("tables_page_early_p50_ms", "tables_page_p50_ms", "first_page_early_p50_ms", "last_page_p50_ms")
+FLOORS = ("bytes", "floor_put_p50_ms", "floor_update_p50_ms", "floor_p50_ms", "floor_p99_ms")
 COLUMNS = {
     "W1": ("snapshots", "p50_ms", "p99_ms", "floor_p50_ms", "ratio_to_floor", "bytes_written", "bytes_sent", *COUNTERS),
     "W2": (*CROWD, "server_cpu_ms_per_commit"),
     "W3": (*CROWD, "server_cpu_ms_per_commit"),
+    "W4": ("writers", "tables", "commits_per_s", *LATENCY, *QUIET, "rss_mib_peak", "server_cpu_ms_per_commit"),
+    "W5": ("snapshots", "load", "readers", "requests_per_s", *LATENCY, "bytes", "sql_round_trips_per_load"),
+    "W6": ("appends_per_s", *APPENDS, *COMPACTIONS),
+    "W7": ("namespaces", "tables", "creates_per_s", "loads_per_s", *LOADS, *PAGES, "rss_mib_after"),
+    "W8": ("like", "writers", "replicas", "success_rate", "commits_per_s", "fairness", *LATENCY, "swaps_lost"),
 }
-# Says why a point has no figures.
-SKIPPED = "skipped"
 STORES = {"file": "local files", "s3": "S3 on SeaweedFS"}
 
 
@@ -55,20 +65,20 @@ def goals_table(found):
 def floors(found):
     for store, told in found.floors.items():
         yield f"### Floors, {STORES[store]}"
-        yield rows_table([(None, row) for row in told.get("rows", [])])
+        yield rows_table([(None, row) for row in told.get("rows", [])], FLOORS)
 
 
 def workload_table(outcomes, columns=None):
     """A row for each point of each server; below it, who could not run, lost something, or left a point out."""
     table = rows_table([(outcome.server, row) for outcome in outcomes for row in outcome.rows], columns)
     notes = [f"- {outcome.server}: {outcome.status}: {outcome.trouble}" for outcome in outcomes if outcome.trouble]
-    notes += [f"- {outcome.server}: {left_out}" for outcome in outcomes for left_out in outcome.skipped()]
+    notes += [f"- {outcome.server}: {left_out}" for outcome in outcomes for left_out in outcome.left_out()]
     return "\n\n".join(part for part in (table, "\n".join(notes)) if part)
 
 
 def rows_table(rows, wanted=None):
     """`rows` are pairs of a server's name and a row; without `wanted`, columns come as rows first have them."""
-    rows = [(server, row) for server, row in rows if SKIPPED not in row]
+    rows = [(server, row) for server, row in rows if not any(key in row for key in NO_FIGURES)]
     present = list(dict.fromkeys(key for _, row in rows for key in row))
     columns = [column for column in wanted or present if column in present]
     if not columns:
@@ -108,12 +118,12 @@ def at_rest(found):
         own = [outcome for outcome in found.outcomes if outcome.server == name]
         rest = [outcome.rss_mib_at_rest for outcome in own if outcome.rss_mib_at_rest]
         load = [row for outcome in own if outcome.workload == "W4" for row in outcome.rows]
-        many = [row for outcome in own if outcome.workload == "W7" for row in outcome.rows]
+        left = [outcome.rss_mib_left for outcome in own if outcome.workload == "W7"]
         figures = (
             min(rest, default=None),
             greatest(load, "rss_mib_peak"),
             greatest(load, "server_cpu_ms_per_commit"),
-            greatest(many, "rss_mib_after"),
+            next(iter(left), None),
         )
         if any(figure is not None for figure in figures):
             rows.append((name, *map(shown, figures)))
