@@ -32,7 +32,8 @@ fn every_statement_of_a_store_is_counted_where_it_is_sent() {
     // Migrations run before anything is counted.
     files.retain(|file| {
         let inside = file.strip_prefix(&root).unwrap();
-        !["migrate.rs", "tests.rs"].iter().any(|name| file.ends_with(name)) && !inside.iter().any(|part| part == "tests")
+        !["migrate.rs", "tests.rs"].iter().any(|name| file.ends_with(name))
+            && !inside.iter().any(|part| part == "tests")
     });
     let sends = [".fetch_one(", ".fetch_optional(", ".fetch_all(", ".execute(", ".begin(", ".begin_with(", ".ping()"];
     let mut counted = 0;

@@ -1,7 +1,7 @@
 //! Metadata documents by location: read once, kept as parsed head and as the bytes to be sent.
 
 use std::io::Read;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
@@ -24,6 +24,8 @@ const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 pub struct Document<M> {
     pub metadata: M,
     pub bytes: Bytes,
+    /// What [`TableDocument::refs_only`] gave, once it was asked for.
+    refs_only: OnceLock<Bytes>,
 }
 
 pub type TableDocument = Document<TableMetadata>;
@@ -31,7 +33,7 @@ pub type ViewDocument = Document<ViewMetadata>;
 
 impl<M> Document<M> {
     pub fn new(metadata: M, bytes: Bytes) -> Self {
-        Self { metadata, bytes }
+        Self { metadata, bytes, refs_only: OnceLock::new() }
     }
 }
 
@@ -50,9 +52,9 @@ impl TableDocument {
         Self::new(metadata, bytes)
     }
 
-    /// The document with only those snapshots that a ref names.
+    /// The document with only those snapshots that a ref names; encoded once.
     pub fn refs_only(&self) -> Bytes {
-        self.metadata.encode_refs()
+        self.refs_only.get_or_init(|| self.metadata.encode_refs()).clone()
     }
 }
 
@@ -158,6 +160,12 @@ impl Documents {
 
     pub async fn remember_table(&self, warehouse: &Warehouse, location: String, document: Arc<TableDocument>) {
         self.tables.insert((warehouse.id, location), document).await;
+    }
+
+    /// The table has moved on twice since this document: only a load that began before then could still want it, while
+    /// each document of a long history takes the room of many tables.
+    pub async fn outlived(&self, warehouse: &Warehouse, location: &str) {
+        self.tables.invalidate(&(warehouse.id, location.to_owned())).await;
     }
 
     pub async fn remember_view(&self, warehouse: &Warehouse, location: String, document: Arc<ViewDocument>) {

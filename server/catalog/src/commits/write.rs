@@ -107,9 +107,12 @@ impl Commits {
 
     async fn publish(&self, warehouse: &Warehouse, parts: Vec<Ready>) {
         for part in parts {
-            if let Some(document) = part.document {
-                self.tables.documents.remember_table(warehouse, part.target.metadata_location, document).await;
+            let Some(document) = part.document else { continue };
+            let documents = &self.tables.documents;
+            if let Some(outlived) = document.metadata.metadata_log().iter().rev().nth(1) {
+                documents.outlived(warehouse, &outlived.metadata_file).await;
             }
+            documents.remember_table(warehouse, part.target.metadata_location, document).await;
         }
         crate::failpoint::reach("published").await;
     }
