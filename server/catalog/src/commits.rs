@@ -44,7 +44,7 @@ mod options;
 pub mod overlap;
 mod part;
 pub mod queue;
-mod rebase;
+pub(crate) mod rebase;
 pub mod request;
 pub mod requirements;
 mod round;

@@ -14,6 +14,7 @@ pub mod events;
 pub mod idempotency;
 pub mod ledger;
 pub mod lineage;
+pub mod lists;
 pub mod namespaces;
 pub mod places;
 pub mod pointers;

@@ -41,10 +41,11 @@ impl NamespaceStore for PostgresStore {
         let after = text(page.after.as_deref().unwrap_or_default());
         let limit = page.limit.map(i64::from);
         let Some(parent) = parent else {
+            // In the order of the index: the planner does not see that a null parent is the same for all.
             let top = sqlx::query_scalar!(
                 "SELECT name FROM namespace
                   WHERE warehouse_id = $1 AND parent_id IS NULL AND name > $2
-                  ORDER BY name LIMIT $3",
+                  ORDER BY parent_id, name LIMIT $3",
                 warehouse.0,
                 after,
                 limit
