@@ -109,6 +109,8 @@ impl Writer {
 
     fn finish(mut self) -> Bytes {
         self.out.push(b'}');
+        // It is kept for long, and most documents are far smaller than what was set aside for them.
+        self.out.shrink_to_fit();
         Bytes::from(self.out)
     }
 
