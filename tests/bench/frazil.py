@@ -11,8 +11,12 @@ READY_WITHIN_S = 30
 LAKE = "lake"
 
 
-def serving(database, replicas=1, rebase="append"):
-    """Starts Frazil in a room; `database` is `sqlite` or `postgres`, `rebase` what each table of the run is given."""
+# Workloads whose tables have more than appends rebased: a compaction lands where it was sent, too.
+STREAMING = ("W6",)
+
+
+def serving(database, replicas=1, rebase=True):
+    """Starts Frazil in a room; `database` is `sqlite` or `postgres`."""
 
     @contextlib.contextmanager
     def start(room, name, binary):
@@ -24,7 +28,8 @@ def serving(database, replicas=1, rebase="append"):
             if room.store == "s3":
                 warehouse = LAKE
                 make_lake(room, binary, uris[0])
-            told = traits(properties={"frazil.commit.rebase": rebase})
+            rebased = "off" if not rebase else "streaming" if room.workload in STREAMING else "append"
+            told = traits(properties={"frazil.commit.rebase": rebased})
             pids = [started.pid for _, started in running]
             yield target(room, name, uris, warehouse, pids, told, metrics=f"{uris[0]}/metrics")
 

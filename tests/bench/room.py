@@ -30,6 +30,10 @@ class Room:
     log_file: pathlib.Path
     backends: Backends
 
+    @property
+    def workload(self):
+        return self.name.partition("-")[0]
+
     def warehouse(self):
         """Where the tables of this run lie: the URI of a folder or of a bucket's prefix."""
         if self.store == "file":

@@ -34,14 +34,14 @@ SERVERS = {
         Server(
             "frazil-sqlite-norebase",
             "Frazil on SQLite, rebase off",
-            frazil.serving("sqlite", rebase="off"),
+            frazil.serving("sqlite", rebase=False),
             FSYNCED,
             ours=True,
         ),
         Server(
             "frazil-postgres-norebase",
             "Frazil on PostgreSQL, rebase off",
-            frazil.serving("postgres", rebase="off"),
+            frazil.serving("postgres", rebase=False),
             FSYNCED,
             ours=True,
         ),

@@ -96,9 +96,11 @@ impl Bench {
     /// One point of a workload, which must come to its end in time. One that does not is a failure; the run goes on.
     pub async fn point(&self, row: Row, within: Duration, point: impl Future<Output = Result<Row>>) {
         let start = Instant::now();
-        let failed = match timeout(within, point).await {
+        let measured = timeout(within, point).await;
+        let took_s = rounded(start.elapsed().as_secs_f64());
+        self.store.sweep().await;
+        let failed = match measured {
             Ok(Ok(measured)) => {
-                let took_s = rounded(start.elapsed().as_secs_f64());
                 return self.add(row.merged(measured).with("took_s", took_s));
             }
             Ok(Err(error)) => error.to_string(),

@@ -68,7 +68,7 @@ impl Floor {
         self.put.add(put);
         self.update.add(update);
         self.both.add(put + update);
-        self.store.delete(&location).await;
+        self.store.spare(&location);
         Ok(())
     }
 

@@ -129,6 +129,7 @@ async fn measure_floor(options: &Options, sizes: &[u64], postgres: &str) -> Resu
         for _ in 0..turns {
             floor.measure(bytes).await?;
         }
+        store.sweep().await;
         report.add(Row::of("bytes", bytes).with("turns", turns).merged(floor.row()));
     }
     Ok(report)

@@ -2,10 +2,11 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use faults::writer::Object;
 use faults::writer::files::local;
-use futures::future::try_join_all;
+use futures::future::{join_all, try_join_all};
 use object_store::ObjectStoreExt;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::path::Path as Key;
@@ -17,32 +18,29 @@ use crate::target::{StoreKind, StoreOptions};
 const AT_A_TIME: usize = 8;
 
 #[derive(Debug)]
-pub enum Store {
+pub struct Store {
+    place: Place,
+    spare: Mutex<Vec<String>>,
+}
+
+#[derive(Debug)]
+enum Place {
     Local,
     S3 { client: AmazonS3, bucket: String },
 }
 
 impl Store {
     pub fn open(options: &StoreOptions) -> Result<Self> {
-        if options.kind == StoreKind::File {
-            return Ok(Self::Local);
-        }
-        let path = options.root.strip_prefix("s3://").ok_or("store.root must begin with s3://")?;
-        let bucket = path.split('/').next().unwrap_or(path).to_owned();
-        let mut builder = AmazonS3Builder::new().with_bucket_name(&bucket).with_allow_http(true);
-        builder = builder.with_region(options.region.as_deref().unwrap_or("us-east-1"));
-        if let Some(endpoint) = &options.endpoint {
-            builder = builder.with_endpoint(endpoint.trim_end_matches('/'));
-        }
-        if let (Some(id), Some(secret)) = (&options.access_key_id, &options.secret_access_key) {
-            builder = builder.with_access_key_id(id).with_secret_access_key(secret);
-        }
-        Ok(Self::S3 { client: builder.build()?, bucket })
+        let place = match options.kind {
+            StoreKind::File => Place::Local,
+            StoreKind::S3 => Place::s3(options)?,
+        };
+        Ok(Self { place, spare: Mutex::default() })
     }
 
     /// As stock clients write: on local files nothing is forced to the disk.
     pub async fn put(&self, object: &Object) -> Result<()> {
-        let Self::S3 { client, .. } = self else {
+        let Place::S3 { client, .. } = &self.place else {
             let file = PathBuf::from(local(&object.location));
             if let Err(error) = tokio::fs::write(&file, &object.bytes).await {
                 let folder = file.parent().filter(|_| error.kind() == std::io::ErrorKind::NotFound).ok_or(error)?;
@@ -64,9 +62,9 @@ impl Store {
 
     /// As a server must write that answers for the file: it is on the disk afterwards.
     pub async fn put_durably(&self, object: Object) -> Result<()> {
-        match self {
-            Self::S3 { .. } => self.put(&object).await,
-            Self::Local => {
+        match &self.place {
+            Place::S3 { .. } => self.put(&object).await,
+            Place::Local => {
                 tokio::task::spawn_blocking(move || {
                     write_durably(Path::new(local(&object.location)), &object.bytes).map_err(Into::into)
                 })
@@ -76,11 +74,11 @@ impl Store {
     }
 
     pub async fn get(&self, location: &str) -> Result<Vec<u8>> {
-        match self {
-            Self::Local => {
+        match &self.place {
+            Place::Local => {
                 tokio::fs::read(local(location)).await.map_err(|error| format!("{location}: {error}").into())
             }
-            Self::S3 { client, .. } => Ok(client.get(&self.key(location)?).await?.bytes().await?.into()),
+            Place::S3 { client, .. } => Ok(client.get(&self.key(location)?).await?.bytes().await?.into()),
         }
     }
 
@@ -95,19 +93,32 @@ impl Store {
     }
 
     pub async fn size_bytes(&self, location: &str) -> Result<u64> {
-        match self {
-            Self::Local => Ok(tokio::fs::metadata(local(location)).await?.len()),
-            Self::S3 { client, .. } => Ok(client.head(&self.key(location)?).await?.size),
+        match &self.place {
+            Place::Local => Ok(tokio::fs::metadata(local(location)).await?.len()),
+            Place::S3 { client, .. } => Ok(client.head(&self.key(location)?).await?.size),
         }
     }
 
-    /// What is gone already is no fault.
-    pub async fn delete(&self, location: &str) {
-        match self {
-            Self::Local => {
+    /// For what clients delete as they go: it is deleted by [`Store::sweep`], for it is not the catalog's work, and a
+    /// file system with many files just deleted is slow to make new ones.
+    pub fn spare(&self, location: &str) {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(location.to_owned());
+    }
+
+    /// Deletes what was left over. What is gone already is no fault.
+    pub async fn sweep(&self) {
+        let spare = std::mem::take(&mut *self.spare.lock().unwrap_or_else(PoisonError::into_inner));
+        for some in spare.chunks(AT_A_TIME) {
+            join_all(some.iter().map(|location| self.delete(location))).await;
+        }
+    }
+
+    async fn delete(&self, location: &str) {
+        match &self.place {
+            Place::Local => {
                 let _ = tokio::fs::remove_file(local(location)).await;
             }
-            Self::S3 { client, .. } => {
+            Place::S3 { client, .. } => {
                 if let Ok(key) = self.key(location) {
                     let _ = client.delete(&key).await;
                 }
@@ -116,10 +127,26 @@ impl Store {
     }
 
     fn key(&self, location: &str) -> Result<Key> {
-        let Self::S3 { bucket, .. } = self else { return Ok(Key::parse(local(location))?) };
+        let Place::S3 { bucket, .. } = &self.place else { return Ok(Key::parse(local(location))?) };
         let path = location.split_once("://").map_or(location, |(_, path)| path);
         let key = path.strip_prefix(bucket.as_str()).ok_or_else(|| format!("{location} is not in bucket {bucket}"))?;
         Ok(Key::parse(key.trim_start_matches('/'))?)
+    }
+}
+
+impl Place {
+    fn s3(options: &StoreOptions) -> Result<Self> {
+        let path = options.root.strip_prefix("s3://").ok_or("store.root must begin with s3://")?;
+        let bucket = path.split('/').next().unwrap_or(path).to_owned();
+        let mut builder = AmazonS3Builder::new().with_bucket_name(&bucket).with_allow_http(true);
+        builder = builder.with_region(options.region.as_deref().unwrap_or("us-east-1"));
+        if let Some(endpoint) = &options.endpoint {
+            builder = builder.with_endpoint(endpoint.trim_end_matches('/'));
+        }
+        if let (Some(id), Some(secret)) = (&options.access_key_id, &options.secret_access_key) {
+            builder = builder.with_access_key_id(id).with_secret_access_key(secret);
+        }
+        Ok(Self::S3 { client: builder.build()?, bucket })
     }
 }
 

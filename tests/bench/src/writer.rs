@@ -149,12 +149,12 @@ impl Writer {
                 if commit.ended == Ended::Landed {
                     let loaded = answer.loaded()?;
                     commit.metadata_location.clone_from(&loaded.metadata_location);
-                    self.delete_spare(&tried, loaded).await;
+                    self.leave_spare(&tried, loaded);
                     return Ok(commit);
                 }
             }
             if commit.ended != Ended::Conflicted || commit.attempts > self.retry.retries {
-                self.clean_up(&tried, &commit.ended).await;
+                self.clean_up(&tried, &commit.ended);
                 return Ok(commit);
             }
             sleep(Duration::from_millis(wait_ms(self.retry, commit.attempts, &mut self.random))).await;
@@ -180,26 +180,26 @@ impl Writer {
         Ok(prepared)
     }
 
-    /// Deletes the lists of attempts that are not the snapshot's.
-    async fn delete_spare(&self, tried: &[Prepared], loaded: Loaded) {
+    /// Has no more use for the lists of attempts that are not the snapshot's.
+    fn leave_spare(&self, tried: &[Prepared], loaded: Loaded) {
         let table = Table::of(loaded.metadata, "main");
         let Some(landed) = tried.first().map(|prepared| prepared.snapshot_id).filter(|id| table.has(*id)) else {
             return;
         };
         for spare in tried.iter().filter(|prepared| prepared.list != table.manifest_list(landed)) {
-            self.store.delete(&spare.list).await;
+            self.store.spare(&spare.list);
         }
     }
 
-    /// What is known not to be in the table is deleted.
-    async fn clean_up(&self, tried: &[Prepared], ended: &Ended) {
+    /// Has no more use for what is known not to be in the table.
+    fn clean_up(&self, tried: &[Prepared], ended: &Ended) {
         if matches!(ended, Ended::Unknown(_)) {
             return;
         }
         for prepared in tried {
-            self.store.delete(&prepared.list).await;
+            self.store.spare(&prepared.list);
             for manifest in &prepared.manifests {
-                self.store.delete(manifest).await;
+                self.store.spare(manifest);
             }
         }
     }

@@ -134,6 +134,37 @@ impl Turns {
     }
 }
 
+/// When losers hear that they have lost: one by one, each a few groups after the one before.
+///
+/// All at once would come back at once, all but one of them to lose again, and would take from the winners what processor
+/// time they need.
+#[derive(Debug, Default)]
+pub struct Releases {
+    /// How long groups take.
+    pace: Duration,
+    next: Option<Instant>,
+}
+
+impl Releases {
+    /// How many groups go by from one to the next.
+    const EVERY: u32 = 4;
+
+    /// Bound of the time by which a refusal is put off.
+    const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+    /// A group took so long. One that lost altogether was quick, and says little.
+    pub fn took(&mut self, took: Duration) {
+        self.pace = took.max(self.pace / 2);
+    }
+
+    /// How long the next one is to wait.
+    pub fn pause(&mut self, now: Instant) -> Duration {
+        let free = self.next.map_or(now, |next| next.clamp(now, now + Self::PAUSE_MAX));
+        self.next = Some(free + self.pace * Self::EVERY);
+        free - now
+    }
+}
+
 /// The last snapshots that were rebased: what lost to one of them may have a turn.
 #[derive(Debug, Default)]
 pub struct Rebased(VecDeque<i64>);
@@ -221,6 +252,24 @@ mod tests {
         now += TURN * 20;
         turns.reserve("main", 8, now, TURN);
         assert_eq!(turns.next_end(now), Some(now + TURN), "another one has its own");
+    }
+
+    #[test]
+    fn losers_are_let_go_one_by_one_and_the_first_of_them_at_once() {
+        let (now, mut releases) = (Instant::now(), Releases::default());
+        releases.took(Duration::from_millis(10));
+        let pauses: Vec<u128> = (0..3).map(|_| releases.pause(now).as_millis()).collect();
+        assert_eq!(pauses, [0, 40, 80]);
+        assert_eq!(releases.pause(now + Duration::from_secs(1)), Duration::ZERO);
+    }
+
+    #[test]
+    fn no_loser_waits_longer_than_a_second() {
+        let (now, mut releases) = (Instant::now(), Releases::default());
+        releases.took(Duration::from_secs(5));
+        releases.pause(now);
+        assert_eq!(releases.pause(now), Releases::PAUSE_MAX);
+        assert_eq!(releases.pause(now), Releases::PAUSE_MAX);
     }
 
     #[test]

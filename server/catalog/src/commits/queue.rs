@@ -12,7 +12,7 @@ use tokio::sync::{Notify, OwnedMutexGuard, oneshot};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::commits::Change;
-use crate::commits::group::{Rebased, Turns, Waiting, choose};
+use crate::commits::group::{Rebased, Releases, Turns, Waiting, choose};
 use crate::commits::identity::Writer;
 use crate::commits::journal::Passage;
 use crate::context::RequestContext;
@@ -165,6 +165,7 @@ struct State {
     turns: Turns,
     rebased: Rebased,
     changed_at: Option<Instant>,
+    releases: Releases,
     /// The snapshots of the group that was taken last.
     under_way: Vec<i64>,
 }
@@ -264,9 +265,16 @@ impl Queue {
         group
     }
 
-    /// The group that was taken last has come to its end.
-    pub fn served(&self) {
-        self.state().under_way.clear();
+    /// The group that was taken last has come to its end, after so long.
+    pub fn served(&self, took: Duration) {
+        let mut state = self.state();
+        state.under_way.clear();
+        state.releases.took(took);
+    }
+
+    /// How long one who has lost is to wait until it hears of it.
+    pub fn pause(&self) -> Duration {
+        self.state().releases.pause(Instant::now())
     }
 
     /// Lets members wait again, before all others.

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use metrics::{counter, histogram};
 use tokio::sync::OwnedMutexGuard;
+use tokio::time::{Instant, sleep};
 use tracing::Instrument;
 use uuid::Uuid;
 
@@ -65,7 +67,7 @@ impl Commits {
         mut group: Vec<Member>,
         _door: OwnedMutexGuard<()>,
     ) {
-        let mut lost = 0;
+        let (began, mut lost) = (Instant::now(), 0);
         while !group.is_empty() {
             crate::failpoint::reach("commit-taken").await;
             histogram!(GROUP_SIZE).record(group.len() as f64);
@@ -80,7 +82,7 @@ impl Commits {
                 queue.put_back(group.split_off(group.len().div_ceil(2)));
             }
         }
-        queue.served();
+        queue.served(began.elapsed());
     }
 
     /// Their time is over, and nothing came of them. One whose snapshot another request brought meanwhile must not hear
@@ -126,12 +128,12 @@ impl Commits {
                     queue.end_turn(&member);
                     joined.extend(self.settle(&judge, size, member, verdict));
                 }
-                // At once, and not after the swap: losers that are answered together come back together.
+                Err(error) if error.kind() == Kind::CommitFailed => {
+                    self.give_turn(queue, &judge, &member);
+                    self.refuse_after(queue.pause(), warehouse, member, size, error);
+                }
                 Err(error) => {
-                    match error.kind() {
-                        Kind::CommitFailed => self.give_turn(queue, &judge, &member),
-                        _ => queue.end_turn(&member),
-                    }
+                    queue.end_turn(&member);
                     self.refuse(warehouse, member, size, error);
                 }
             }
@@ -375,6 +377,18 @@ impl Commits {
     fn refuse(&self, warehouse: &Warehouse, member: Member, size: usize, error: Error) {
         self.write_down(&member.ctx, warehouse, &member.change, member.passage(size), failed(&error, None));
         member.answer(Err(error));
+    }
+
+    /// The same, but its writer hears of it a little later.
+    fn refuse_after(&self, pause: Duration, warehouse: &Warehouse, member: Member, size: usize, error: Error) {
+        if pause.is_zero() {
+            return self.refuse(warehouse, member, size, error);
+        }
+        self.write_down(&member.ctx, warehouse, &member.change, member.passage(size), failed(&error, None));
+        self.running.spawn(async move {
+            sleep(pause).await;
+            member.answer(Err(error));
+        });
     }
 
     fn conclude(&self, warehouse: &Warehouse, member: Member, size: usize, ending: Ending, ran: Ran) {

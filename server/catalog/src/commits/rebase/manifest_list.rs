@@ -1,5 +1,7 @@
 //! Manifest lists, read with whatever schema they were written with and written with the schema of the table's version.
 
+use std::sync::LazyLock;
+
 use apache_avro::types::Value;
 use apache_avro::{Codec, DeflateSettings, Schema, Writer};
 use serde_json::{Value as Json, json};
@@ -174,9 +176,8 @@ pub struct Head {
 
 /// A list with the schema of its format version, compressed as Iceberg's own writers do it.
 pub fn write(head: &Head, manifests: &[ManifestFile]) -> Result<Vec<u8>, apache_avro::Error> {
-    let columns = columns(head.format_version);
-    let schema = schema(&columns);
-    let mut writer = Writer::with_codec(&schema, Vec::new(), Codec::Deflate(DeflateSettings::default()));
+    let Layout { columns, schema } = Layout::of(head.format_version);
+    let mut writer = Writer::with_codec(schema, Vec::new(), Codec::Deflate(DeflateSettings::default()));
     for (key, value) in header(head) {
         writer.add_user_metadata(key.to_owned(), value)?;
     }
@@ -301,6 +302,30 @@ fn summary_record(summary: &FieldSummary) -> Value {
         ("upper_bound", optional(summary.upper_bound.clone().map(Value::Bytes))),
     ];
     Value::Record(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+/// How lists of one format version are laid out.
+struct Layout {
+    columns: Vec<Column>,
+    schema: Schema,
+}
+
+impl Layout {
+    fn of(format_version: u8) -> &'static Self {
+        static LAYOUTS: LazyLock<[Layout; 3]> = LazyLock::new(|| [1, 2, 3].map(Layout::new));
+        let [first, second, third] = &*LAYOUTS;
+        match format_version {
+            0 | 1 => first,
+            2 => second,
+            _ => third,
+        }
+    }
+
+    fn new(format_version: u8) -> Self {
+        let columns = columns(format_version);
+        let schema = schema(&columns);
+        Self { columns, schema }
+    }
 }
 
 fn schema(columns: &[Column]) -> Schema {
