@@ -250,7 +250,7 @@ impl Default for LimitsConfig {
             body_bytes: 1 << 20,
             metadata_body_bytes: 64 << 20,
             body_timeout_ms: 60_000,
-            metadata_cache_bytes: 256 << 20,
+            metadata_cache_bytes: 224 << 20,
             manifest_cache_bytes: 64 << 20,
         }
     }
