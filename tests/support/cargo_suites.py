@@ -112,34 +112,8 @@ def idle(bench, log):
     log.write(f"binary {size} bytes, resident at rest {resident} bytes\n")
     if size >= BINARY_BELOW_BYTES:
         raise Failed(f"the binary has {size} bytes, wanted below {BINARY_BELOW_BYTES}")
-    if resident >= SMALL_BENCH = ("W1.snapshots=10", "W1.commits=20", "W2.writers=4", "W2.seconds=2")
-
-
-def bench_smoke(bench, log):
-    """The benchmarks as they are, on a few points and the debug build: the figures tell nothing, but nothing is lost."""
-    argv = [sys.executable, paths.REPO / "tests" / "bench" / "main.py", "--out", paths.RUNS / "bench-smoke"]
-    argv += ["--only", "W1,W2", "--servers", "frazil-sqlite", "--store", "file", "--no-plots", "--binary", bench.binary]
-    argv += ["--generator", paths.TARGET / "debug" / "frazil-bench"]
-    argv += [word for pair in SMALL_BENCH for word in ("--set", pair)]
-    process.run(argv, log, 600, cwd=paths.REPO)
-
-
-RESIDENT_BELOW_BYTES:
-        raise Failed(f"the server at rest holds {resident} bytes, wanted below {SMALL_BENCH = ("W1.snapshots=10", "W1.commits=20", "W2.writers=4", "W2.seconds=2")
-
-
-def bench_smoke(bench, log):
-    """The benchmarks as they are, on a few points and the debug build: the figures tell nothing, but nothing is lost."""
-    argv = [sys.executable, paths.REPO / "tests" / "bench" / "main.py", "--out", paths.RUNS / "bench-smoke"]
-    argv += ["--only", "W1,W2", "--servers", "frazil-sqlite", "--store", "file", "--no-plots", "--binary", bench.binary]
-    argv += ["--generator", paths.TARGET / "debug" / "frazil-bench"]
-    argv += [word for pair in SMALL_BENCH for word in ("--set", pair)]
-    process.run(argv, log, 600, cwd=paths.REPO)
-
-
-RESIDENT_BELOW_BYTES}")
-
-
+    if resident >= RESIDENT_BELOW_BYTES:
+        raise Failed(f"the server at rest holds {resident} bytes, wanted below {RESIDENT_BELOW_BYTES}")
 def resident_bytes(pid):
     with open(f"/proc/{pid}/status") as status:
         told = next(line for line in status if line.startswith("VmRSS:"))

@@ -140,7 +140,7 @@ impl Turns {
 /// time they need.
 #[derive(Debug, Default)]
 pub struct Releases {
-    /// How long groups take.
+    /// How long the last group was written and swapped.
     pace: Duration,
     next: Option<Instant>,
 }
@@ -152,9 +152,9 @@ impl Releases {
     /// Bound of the time by which a refusal is put off.
     const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-    /// A group took so long. One that lost altogether was quick, and says little.
-    pub fn took(&mut self, took: Duration) {
-        self.pace = took.max(self.pace / 2);
+    /// A group was written and swapped in so long.
+    pub fn pace(&mut self, took: Duration) {
+        self.pace = took;
     }
 
     /// How long the next one is to wait.
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn losers_are_let_go_one_by_one_and_the_first_of_them_at_once() {
         let (now, mut releases) = (Instant::now(), Releases::default());
-        releases.took(Duration::from_millis(10));
+        releases.pace(Duration::from_millis(10));
         let pauses: Vec<u128> = (0..3).map(|_| releases.pause(now).as_millis()).collect();
         assert_eq!(pauses, [0, 40, 80]);
         assert_eq!(releases.pause(now + Duration::from_secs(1)), Duration::ZERO);
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn no_loser_waits_longer_than_a_second() {
         let (now, mut releases) = (Instant::now(), Releases::default());
-        releases.took(Duration::from_secs(5));
+        releases.pace(Duration::from_secs(5));
         releases.pause(now);
         assert_eq!(releases.pause(now), Releases::PAUSE_MAX);
         assert_eq!(releases.pause(now), Releases::PAUSE_MAX);

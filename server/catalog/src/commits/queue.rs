@@ -265,11 +265,14 @@ impl Queue {
         group
     }
 
-    /// The group that was taken last has come to its end, after so long.
-    pub fn served(&self, took: Duration) {
-        let mut state = self.state();
-        state.under_way.clear();
-        state.releases.took(took);
+    /// The group that was taken last has come to its end.
+    pub fn served(&self) {
+        self.state().under_way.clear();
+    }
+
+    /// A group was written and swapped in so long.
+    pub fn wrote(&self, took: Duration) {
+        self.state().releases.pace(took);
     }
 
     /// How long one who has lost is to wait until it hears of it.

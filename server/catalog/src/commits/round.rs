@@ -67,7 +67,7 @@ impl Commits {
         mut group: Vec<Member>,
         _door: OwnedMutexGuard<()>,
     ) {
-        let (began, mut lost) = (Instant::now(), 0);
+        let mut lost = 0;
         while !group.is_empty() {
             crate::failpoint::reach("commit-taken").await;
             histogram!(GROUP_SIZE).record(group.len() as f64);
@@ -82,7 +82,7 @@ impl Commits {
                 queue.put_back(group.split_off(group.len().div_ceil(2)));
             }
         }
-        queue.served(began.elapsed());
+        queue.served();
     }
 
     /// Their time is over, and nothing came of them. One whose snapshot another request brought meanwhile must not hear
@@ -246,7 +246,7 @@ impl Commits {
     /// Writes and swaps for those who joined, and answers them; returns those who are to be judged again.
     async fn write(&self, queue: &Queue, judge: Judge<'_>, joined: Vec<Joined>) -> Vec<Member> {
         let Some(latest) = joined.iter().max_by_key(|one| one.member.ctx.deadline) else { return Vec::new() };
-        let (ctx, size) = (latest.member.ctx.clone(), joined.len());
+        let (ctx, size, began) = (latest.member.ctx.clone(), joined.len(), Instant::now());
         let attempt = AttemptId(ctx.new_id());
         let uuid = judge.part.metadata().uuid();
         let rebased: Vec<i64> =
@@ -266,6 +266,7 @@ impl Commits {
         match self.write_and_swap(&ctx, warehouse, vec![written], Attempted { attempt, receipts, log }).await {
             Ok(SwapOutcome::Applied) => {
                 queue.changed(rebased);
+                queue.wrote(began.elapsed());
                 joined.iter().for_each(|one| self.watch(warehouse, one, size));
                 self.remember_classes(warehouse, uuid, classes);
                 for one in joined {
