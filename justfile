@@ -61,4 +61,4 @@ bench-full *ARGS:
 
 # Criterion benches of the rules: no server, no network
 bench-rules *ARGS:
-    cargo bench -p catalog {{ARGS}}
+    cargo bench -p catalog --features testing {{ARGS}}
