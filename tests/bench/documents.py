@@ -1,8 +1,8 @@
 """The tables and plots of the last run in docs/benchmarks.md."""
 
 import shutil
-import sys
 
+import markdown
 import paths
 import tables
 
@@ -12,17 +12,11 @@ BEGIN, END = "<!-- the last run begins -->", "<!-- the last run ends -->"
 
 
 def write(found, plots):
-    text = DOCUMENT.read_text()
-    before, _, rest = text.partition(BEGIN)
-    _, mark, after = rest.partition(END)
-    if not mark:
-        sys.exit(f"{DOCUMENT} lacks the marks of the last run")
     shutil.rmtree(PLOTS, ignore_errors=True)
     PLOTS.mkdir()
     for plot in plots:
         shutil.copy(plot, PLOTS)
-    body = f"{tables.whole(found)}\n{pictures(plots)}"
-    DOCUMENT.write_text(f"{before}{BEGIN}\n{body}{END}{after}")
+    markdown.put_between(DOCUMENT, BEGIN, END, f"{tables.whole(found)}\n{pictures(plots)}".rstrip())
 
 
 def pictures(plots):

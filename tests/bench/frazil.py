@@ -8,7 +8,6 @@ from room import child
 from target import target, traits
 
 READY_WITHIN_S = 30
-LAKE = "lake"
 
 
 # Workloads whose tables have more than appends rebased: a compaction lands where it was sent, too.
@@ -26,8 +25,8 @@ def serving(database, replicas=1, rebase=True):
             uris = [uri for uri, _ in running]
             warehouse = "default"
             if room.store == "s3":
-                warehouse = LAKE
-                make_lake(room, binary, uris[0])
+                warehouse = server.LAKE
+                server.make_lake(binary, uris[0], room.backends.s3, room.warehouse(), room.log_file)
             rebased = "off" if not rebase else "streaming" if room.workload in STREAMING else "append"
             told = traits(properties={"frazil.commit.rebase": rebased})
             pids = [started.pid for _, started in running]
@@ -47,13 +46,3 @@ def replica(room, binary, database_url):
         environment |= room.backends.s3.environment()
     with child(room, argv, "Frazil", lambda: server.is_ready(uri), READY_WITHIN_S, env=environment) as started:
         yield uri, started
-
-
-def make_lake(room, binary, uri):
-    """A warehouse on S3 whose secret the server reads from its environment."""
-    s3 = room.backends.s3
-    argv = [binary, "warehouse", "create", LAKE, "--server", uri, "--location", room.warehouse()]
-    argv += ["--endpoint", s3.endpoint, "--region", s3.region, "--path-style"]
-    argv += ["--access-key-id", s3.access_key_id, "--secret-access-key", "env:S3_SECRET_ACCESS_KEY"]
-    with open(room.log_file, "a") as log:
-        process.run(argv, log, 60)

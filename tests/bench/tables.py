@@ -1,6 +1,7 @@
 """The results as Markdown: what they were measured on, the goals, and a table for each workload and store."""
 
 import goals
+from markdown import table
 from plan import WORKLOADS
 from results import NO_FIGURES
 from servers import SERVERS
@@ -34,8 +35,7 @@ def whole(found):
         for store in STORES:
             outcomes = found.of(name, store)
             if outcomes:
-                table = workload_table(outcomes, COLUMNS.get(name))
-                parts += [f"### {name}, {STORES[store]}: {workload.what}", table]
+                parts += [f"### {name}, {STORES[store]}: {workload.what}", workload_table(outcomes, COLUMNS.get(name))]
     if at_rest(found):
         parts += ["### W9: memory and processor time", at_rest(found)]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -54,12 +54,12 @@ def durability(found):
     names = dict.fromkeys(outcome.server for outcome in found.outcomes)
     rows = [(name, SERVERS[name].what, SERVERS[name].durable) for name in names if name in SERVERS]
     rows += [(name, "by URL", "not known") for name in names if name not in SERVERS]
-    return markdown(("server", "what it is", "durable when it answers"), rows)
+    return table(("server", "what it is", "durable when it answers"), rows)
 
 
 def goals_table(found):
     rows = [(goal.workload, goal.what, goal.wanted, goal.measured, goal.verdict) for goal in goals.judged(found)]
-    return markdown(("", "goal", "wanted", "measured", ""), rows)
+    return table(("", "goal", "wanted", "measured", ""), rows)
 
 
 def floors(found):
@@ -70,10 +70,10 @@ def floors(found):
 
 def workload_table(outcomes, columns=None):
     """A row for each point of each server; below it, who could not run, lost something, or left a point out."""
-    table = rows_table([(outcome.server, row) for outcome in outcomes for row in outcome.rows], columns)
+    figures = rows_table([(outcome.server, row) for outcome in outcomes for row in outcome.rows], columns)
     notes = [f"- {outcome.server}: {outcome.status}: {outcome.trouble}" for outcome in outcomes if outcome.trouble]
     notes += [f"- {outcome.server}: {left_out}" for outcome in outcomes for left_out in outcome.left_out()]
-    return "\n\n".join(part for part in (table, "\n".join(notes)) if part)
+    return "\n\n".join(part for part in (figures, "\n".join(notes)) if part)
 
 
 def rows_table(rows, wanted=None):
@@ -86,7 +86,7 @@ def rows_table(rows, wanted=None):
     named = any(server for server, _ in rows)
     heads = (["server"] if named else []) + [column_head(column) for column in columns]
     cells = [([server] if named else []) + [shown(row.get(column)) for column in columns] for server, row in rows]
-    return markdown(heads, cells)
+    return table(heads, cells)
 
 
 UNITS = {"_ms": " (ms)", "_mib": " (MiB)", "_per_s": "/s"}
@@ -128,15 +128,8 @@ def at_rest(found):
         if any(figure is not None for figure in figures):
             rows.append((name, *map(shown, figures)))
     heads = ("server", "at rest (MiB)", "peak in W4 (MiB)", "CPU in W4 (s/1,000 commits)", "after W7 (MiB)")
-    return markdown(heads, rows) if rows else ""
+    return table(heads, rows) if rows else ""
 
 
 def greatest(rows, column):
     return max((row[column] for row in rows if row.get(column) is not None), default=None)
-
-
-def markdown(heads, rows):
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(str(cell) for cell in line)} |" for line in lines)
-
-

@@ -7,6 +7,7 @@
 import json
 import sys
 
+import markdown
 import paths
 
 BEGIN, END = "<!-- the table of engines begins -->", "<!-- the table of engines ends -->"
@@ -21,9 +22,7 @@ def rows():
 
 
 def table(columns, rows):
-    lines = [[str(row[column]) for column in columns] for row in rows]
-    head = [columns, ["---"] * len(columns)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in [*head, *lines])
+    return markdown.table(columns, [[row[column] for column in columns] for row in rows])
 
 
 def whole():
@@ -41,18 +40,9 @@ def summary():
     return table(COLUMNS[:4], joined)
 
 
-def write(document, text_of_table):
-    text = document.read_text()
-    before, _, rest = text.partition(BEGIN)
-    _, mark, after = rest.partition(END)
-    if not mark:
-        sys.exit(f"{document} lacks the marks of the table")
-    document.write_text(f"{before}{BEGIN}\n{text_of_table}\n{END}{after}")
-
-
 if __name__ == "__main__":
     if "--write" in sys.argv[1:]:
-        write(DOCUMENTS[0], whole())
-        write(DOCUMENTS[1], summary())
+        markdown.put_between(DOCUMENTS[0], BEGIN, END, whole())
+        markdown.put_between(DOCUMENTS[1], BEGIN, END, summary())
     else:
         print(whole())

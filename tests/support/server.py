@@ -74,21 +74,19 @@ def serving(binary, suite, store, allowed_locations=(), expected=(), s3=None):
         frazil = Frazil(f"http://{listen}", child.pid, data_dir)
         wait_until_ready(frazil.uri, child, log_file)
         if s3:
-            make_lake(binary, suite, frazil.uri, s3)
+            # All suites share a bucket, each with a place of its own: SeaweedFS sets volumes apart for every bucket.
+            location = f"{s3.bucket('lakes')}/{suite}"
+            make_lake(binary, frazil.uri, s3, location, paths.LOGS / f"{suite}.warehouse.log")
         yield frazil
     refuse_trouble(log_file, expected)
 
 
-def make_lake(binary, suite, uri, s3):
-    """A warehouse on S3 whose secret the server reads from its environment.
-
-    All suites share a bucket, each with a place of its own: SeaweedFS sets volumes apart for every bucket.
-    """
-    bucket = s3.bucket("lakes")
-    argv = [binary, "warehouse", "create", LAKE, "--server", uri, "--location", f"{bucket}/{suite}"]
+def make_lake(binary, uri, s3, location, log_file):
+    """A warehouse on S3 whose secret the server reads from its environment."""
+    argv = [binary, "warehouse", "create", LAKE, "--server", uri, "--location", location]
     argv += ["--endpoint", s3.endpoint, "--region", s3.region, "--path-style"]
     argv += ["--access-key-id", s3.access_key_id, "--secret-access-key", "env:S3_SECRET_ACCESS_KEY"]
-    with open(paths.LOGS / f"{suite}.warehouse.log", "w") as log:
+    with open(log_file, "a") as log:
         process.run(argv, log, 60)
 
 

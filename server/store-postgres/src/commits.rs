@@ -87,8 +87,8 @@ impl CommitStore for PostgresStore {
 
     async fn swap(&self, swap: &Swap) -> Result<SwapOutcome, StoreError> {
         let mut conn = self.acquire().await?;
-        let outcome = match one_move::Move::alone_in(swap) {
-            Some(only) => only.run(&mut conn, swap).await,
+        let outcome = match swap.one_move() {
+            Some(only) => one_move::run(&mut conn, swap, only).await,
             None => transaction::run(&mut conn, swap).await,
         };
         give_back(conn, outcome)

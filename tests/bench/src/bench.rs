@@ -100,9 +100,7 @@ impl Bench {
         let took_s = rounded(start.elapsed().as_secs_f64());
         self.store.sweep().await;
         let failed = match measured {
-            Ok(Ok(measured)) => {
-                return self.add(row.merged(measured).with("took_s", took_s));
-            }
+            Ok(Ok(measured)) => return self.add(row.merged(measured).with("took_s", took_s)),
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("not done within {} s", within.as_secs()),
         };

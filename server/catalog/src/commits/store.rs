@@ -92,7 +92,25 @@ impl Target {
     }
 }
 
+/// A move to a newer document of the same UUID at the same location, as nearly every commit is.
+#[derive(Debug, Clone, Copy)]
+pub struct OneMove<'a> {
+    pub from: &'a Pointer,
+    pub target: &'a Target,
+    pub news: &'a News,
+}
+
 impl Swap {
+    /// Its only change, if it is such a move. What is adopted may bring what is known.
+    pub fn one_move(&self) -> Option<OneMove<'_>> {
+        match self.changes.as_slice() {
+            [PointerChange::Move { from, target, news }] if target.stays_at(from) && !self.adopts => {
+                Some(OneMove { from, target, news })
+            }
+            _ => None,
+        }
+    }
+
     /// The changes in the order to write them: what frees a name, a UUID or a place comes before what takes one.
     pub fn in_order(&self) -> Vec<&PointerChange> {
         let mut changes: Vec<_> = self.changes.iter().collect();

@@ -1,8 +1,7 @@
 //! The swap of nearly every commit: one pointer moves and nothing else changes hands.
 
-use catalog::commits::store::{News, PointerChange, Swap, SwapOutcome, Target};
+use catalog::commits::store::{OneMove, Swap, SwapOutcome};
 use catalog::store::{StoreError, kept, sent};
-use catalog::tabulars::Pointer;
 use sqlx::SqliteConnection;
 use sqlx::error::ErrorKind;
 
@@ -11,57 +10,42 @@ use crate::error::{beginning, in_doubt, in_transaction, is_busy};
 /// Several statements that go to the database's thread at once. The macros check no more than one at a time.
 const ONE_MOVE: &str = include_str!("one_move.sql");
 
-/// A move to a newer document of the same UUID at the same location. What is adopted may bring what is known.
-pub(super) struct Move<'a> {
-    from: &'a Pointer,
-    target: &'a Target,
-    news: &'a News,
+/// A whole transaction in one trip. What it meets on its way may leave it open.
+pub(super) async fn run(
+    conn: &mut SqliteConnection,
+    swap: &Swap,
+    only: OneMove<'_>,
+) -> Result<SwapOutcome, StoreError> {
+    let Err(error) = execute(conn, swap, only).await else { return Ok(SwapOutcome::Applied) };
+    // Nothing else in it waits for a lock.
+    if is_busy(&error) {
+        return Err(beginning(error));
+    }
+    let Some(met) = known_before(&error) else { return Err(in_doubt(error)) };
+    match sqlx::query("ROLLBACK").execute(sent("rollback", conn)).await {
+        Ok(_) => met.map_or_else(|| Err(in_transaction(error)), Ok),
+        Err(error) => Err(in_doubt(error)),
+    }
 }
 
-impl<'a> Move<'a> {
-    /// The swap's only change, if it is such a move.
-    pub(super) fn alone_in(swap: &'a Swap) -> Option<Self> {
-        match swap.changes.as_slice() {
-            [PointerChange::Move { from, target, news }] if target.stays_at(from) && !swap.adopts => {
-                Some(Self { from, target, news })
-            }
-            _ => None,
-        }
-    }
-
-    /// A whole transaction in one trip. What it meets on its way may leave it open.
-    pub(super) async fn run(&self, conn: &mut SqliteConnection, swap: &Swap) -> Result<SwapOutcome, StoreError> {
-        let Err(error) = self.execute(conn, swap).await else { return Ok(SwapOutcome::Applied) };
-        // Nothing else in it waits for a lock.
-        if is_busy(&error) {
-            return Err(beginning(error));
-        }
-        let Some(met) = known_before(&error) else { return Err(in_doubt(error)) };
-        match sqlx::query("ROLLBACK").execute(sent("rollback", conn)).await {
-            Ok(_) => met.map_or_else(|| Err(in_transaction(error)), Ok),
-            Err(error) => Err(in_doubt(error)),
-        }
-    }
-
-    async fn execute(&self, conn: &mut SqliteConnection, swap: &Swap) -> Result<(), sqlx::Error> {
-        sqlx::query(ONE_MOVE)
-            .bind(self.from.id.0)
-            .bind(self.from.version)
-            .bind(&self.from.metadata_location)
-            .bind(&self.target.metadata_location)
-            .bind(swap.attempt.0)
-            .bind(swap.at_ms)
-            .bind(kept::array::<_, kept::Snapshot>(&self.news.lineage))
-            .bind(kept::array::<_, kept::Carried>(&self.news.carried))
-            .bind(kept::ledger(&self.news.writers))
-            .bind(kept::receipts(&swap.receipts))
-            .bind(kept::array::<_, kept::Entry>(&swap.log))
-            .bind(kept::array::<_, kept::Event>(&swap.events))
-            .bind(kept::array::<_, kept::Purge>(&swap.purges))
-            .execute(sent("swap", conn))
-            .await
-            .map(drop)
-    }
+async fn execute(conn: &mut SqliteConnection, swap: &Swap, only: OneMove<'_>) -> Result<(), sqlx::Error> {
+    sqlx::query(ONE_MOVE)
+        .bind(only.from.id.0)
+        .bind(only.from.version)
+        .bind(&only.from.metadata_location)
+        .bind(&only.target.metadata_location)
+        .bind(swap.attempt.0)
+        .bind(swap.at_ms)
+        .bind(kept::array::<_, kept::Snapshot>(&only.news.lineage))
+        .bind(kept::array::<_, kept::Carried>(&only.news.carried))
+        .bind(kept::ledger(&only.news.writers))
+        .bind(kept::receipts(&swap.receipts))
+        .bind(kept::array::<_, kept::Entry>(&swap.log))
+        .bind(kept::array::<_, kept::Event>(&swap.events))
+        .bind(kept::array::<_, kept::Purge>(&swap.purges))
+        .execute(sent("swap", conn))
+        .await
+        .map(drop)
 }
 
 /// What a broken constraint says: the transaction is still open, and stands for nothing but a refusal, if any.
