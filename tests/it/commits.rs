@@ -1,5 +1,7 @@
 //! Commits to one table.
 
+use std::time::Duration;
+
 use futures::future::join_all;
 use serde_json::{Value, json};
 
@@ -7,9 +9,13 @@ use crate::server::{TestServer, append, on_both_stores};
 
 const TABLE: &str = "/namespaces/n/tables/t";
 
+/// The default of `commit.deadline`.
+const COMMIT_DEADLINE: Duration = Duration::from_secs(30);
+
 on_both_stores! {
     an_append_lands_once_however_often_it_is_sent,
     of_racing_appends_on_one_base_one_wins,
+    whoever_loses_alone_hears_of_it_long_before_its_time_is_over,
     a_chain_of_snapshots_may_come_with_one_move_of_the_branch,
     a_requirement_that_does_not_hold_is_a_conflict,
     an_unknown_update_refuses_the_whole_commit,
@@ -41,6 +47,17 @@ async fn of_racing_appends_on_one_base_one_wins(server: &TestServer) {
         answer.refused(409, "CommitFailedException");
     }
     assert_eq!(server.metadata(TABLE).await["snapshots"].as_array().unwrap().len(), 1);
+}
+
+async fn whoever_loses_alone_hears_of_it_long_before_its_time_is_over(server: &TestServer) {
+    let base = table(server).await;
+    server.append(TABLE, 1).await.expect(200);
+    let losers = async {
+        for id in 2..6 {
+            server.post(TABLE, append(&base, id)).await.refused(409, "CommitFailedException");
+        }
+    };
+    tokio::time::timeout(COMMIT_DEADLINE / 2, losers).await.expect("nobody else came, and nobody was answered");
 }
 
 /// As DuckDB commits a transaction that writes one table twice.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::oneshot::error::TryRecvError;
+use tokio::sync::oneshot::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
@@ -11,7 +11,7 @@ use crate::commits::intent::{Intent, added};
 use crate::commits::journal::{Journal, Passage, failed};
 use crate::commits::known::{current, in_doubt};
 use crate::commits::lineage::{Asked, LineageStore, Mark};
-use crate::commits::queue::{Queue, Queues, TurnedAway, Waiter};
+use crate::commits::queue::{Queue, Queues, Said, TurnedAway, Waiter};
 use crate::commits::rebase::Lists;
 use crate::commits::request::{CommitRequest, TransactionRequest};
 use crate::commits::store::{CommitStore, PointerRead};
@@ -218,12 +218,12 @@ impl Commits {
         loop {
             let door = tokio::select! {
                 biased;
-                said = &mut waiter.answer => return said.unwrap_or_else(|_| Err(unanswered())),
+                said = &mut waiter.answer => return heard(said).await,
                 () = sleep_until(ctx.deadline) => return self.give_up(ctx, warehouse, &queue, waiter).await,
                 door = queue.door() => door,
             };
             match waiter.answer.try_recv() {
-                Ok(said) => return said,
+                Ok(said) => return said.heard().await,
                 Err(TryRecvError::Closed) => return Err(unanswered()),
                 Err(TryRecvError::Empty) => {}
             }
@@ -247,7 +247,7 @@ impl Commits {
             }
             tokio::select! {
                 biased;
-                said = &mut waiter.answer => return said.unwrap_or_else(|_| Err(unanswered())),
+                said = &mut waiter.answer => return heard(said).await,
                 () = sleep_until(ctx.deadline + 2 * SETTLE_TIME) => return Err(unanswered()),
                 // Whose fate it shared may be back in the queue: then it may leave after all.
                 _served = queue.door() => {}
@@ -259,6 +259,13 @@ impl Commits {
 /// Whether the request is for a single table that is there, as nearly all are.
 fn one_table(changes: &[Change]) -> bool {
     matches!(changes, [only] if only.read.pointer.as_ref().is_some_and(|pointer| pointer.kind == TabularKind::Table))
+}
+
+async fn heard(said: Result<Said, RecvError>) -> Result<Ran> {
+    match said {
+        Ok(said) => said.heard().await,
+        Err(_) => Err(unanswered()),
+    }
 }
 
 fn unanswered() -> Error {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use metrics::gauge;
 use tokio::sync::{Notify, OwnedMutexGuard, oneshot};
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use crate::commits::Change;
 use crate::commits::group::{Rebased, Releases, Turns, Waiting, choose};
@@ -53,13 +53,33 @@ pub(super) struct Member {
     writer: Option<String>,
     /// Unique in its queue.
     place: u64,
-    answer: oneshot::Sender<Result<Ran>>,
+    answer: oneshot::Sender<Said>,
+}
+
+/// An answer, and how long it is held back from whoever waits for it.
+pub(super) struct Said {
+    ran: Result<Ran>,
+    pause: Duration,
+}
+
+impl Said {
+    pub async fn heard(self) -> Result<Ran> {
+        if !self.pause.is_zero() {
+            sleep(self.pause).await;
+        }
+        self.ran
+    }
 }
 
 impl Member {
+    pub fn answer(self, ran: Result<Ran>) {
+        self.answer_after(Duration::ZERO, ran);
+    }
+
     /// Whoever waited may have gone; the ledger tells it later.
-    pub fn answer(self, said: Result<Ran>) {
-        let _ = self.answer.send(said);
+    pub fn answer_after(self, pause: Duration, ran: Result<Ran>) {
+        let pause = pause.min(self.ctx.time_left());
+        let _ = self.answer.send(Said { ran, pause });
     }
 
     pub fn is_overdue(&self) -> bool {
@@ -88,7 +108,7 @@ impl Member {
 /// A place in a queue, and the answer that will come to it.
 pub(super) struct Waiter {
     place: u64,
-    pub answer: oneshot::Receiver<Result<Ran>>,
+    pub answer: oneshot::Receiver<Said>,
 }
 
 /// A request that found no place.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use metrics::{counter, histogram};
 use tokio::sync::OwnedMutexGuard;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 use tracing::Instrument;
 use uuid::Uuid;
 
@@ -376,20 +376,13 @@ impl Commits {
 
     /// Answers a member with an error, and writes that down.
     fn refuse(&self, warehouse: &Warehouse, member: Member, size: usize, error: Error) {
-        self.write_down(&member.ctx, warehouse, &member.change, member.passage(size), failed(&error, None));
-        member.answer(Err(error));
+        self.refuse_after(Duration::ZERO, warehouse, member, size, error);
     }
 
     /// The same, but its writer hears of it a little later.
     fn refuse_after(&self, pause: Duration, warehouse: &Warehouse, member: Member, size: usize, error: Error) {
-        if pause.is_zero() {
-            return self.refuse(warehouse, member, size, error);
-        }
         self.write_down(&member.ctx, warehouse, &member.change, member.passage(size), failed(&error, None));
-        self.running.spawn(async move {
-            sleep(pause).await;
-            member.answer(Err(error));
-        });
+        member.answer_after(pause, Err(error));
     }
 
     fn conclude(&self, warehouse: &Warehouse, member: Member, size: usize, ending: Ending, ran: Ran) {
