@@ -37,9 +37,14 @@ impl Principal {
 
     /// The refusal of one that is known no more.
     pub fn lapse(&self) -> Option<Error> {
-        let message = "the access token has expired or was revoked: get a new one, and send the request again";
-        matches!(self, Principal::Lapsed(_)).then(|| Error::new(Kind::Unauthorized, message))
+        matches!(self, Principal::Lapsed(_)).then(lapsed)
     }
+}
+
+/// What is told to who is known no more.
+pub fn lapsed() -> Error {
+    let message = "the access token has expired or was revoked: get a new one, and send the request again";
+    Error::new(Kind::Unauthorized, message)
 }
 
 /// One request as the rules see it.

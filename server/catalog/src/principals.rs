@@ -240,7 +240,9 @@ impl Principals {
     ) -> Result<NewCredential> {
         let found = self.store.principal_named(name).await?.ok_or_else(|| missing(name))?;
         if expires_at_ms.is_none() && found.standing(clock.now_ms()) == Standing::Expired {
-            return Err(Error::invalid(format!("principal {name} has expired: say how long it may go on (--expires-in)")));
+            return Err(Error::invalid(format!(
+                "principal {name} has expired: say how long it may go on (--expires-in)"
+            )));
         }
         let secret = PrincipalSecret::random();
         let rotated = self.store.rotate_principal(found.id, &SecretHash::of(secret.reveal()), expires_at_ms).await?;

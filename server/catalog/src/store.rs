@@ -41,7 +41,7 @@ impl<S> Store for S where
         + EventStore
         + IdempotencyStore
         + PurgeStore
-    + PrincipalStore
+        + PrincipalStore
 {
 }
 

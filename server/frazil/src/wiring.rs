@@ -103,13 +103,19 @@ fn options(config: &Config) -> Result<CatalogOptions, ConfigError> {
     Ok(CatalogOptions {
         files: FilesOptions {
             max_concurrent_operations: config.storage.concurrent_operations,
-            own_files: [&config.file, &config.secrets.key_file].into_iter().flatten().cloned().collect(),
+            own_files: own_files(config),
             ..FilesOptions::default()
         },
         cache_bytes: config.limits.metadata_cache_bytes,
         commits: commit_options(config)?,
         secrets_key: config.secrets.read()?,
     })
+}
+
+/// What no secret of a warehouse may be read from.
+fn own_files(config: &Config) -> Vec<PathBuf> {
+    let of_issuers = config.auth.issuers.iter().map(|issuer| &issuer.token_file);
+    [&config.file, &config.secrets.key_file].into_iter().chain(of_issuers).flatten().cloned().collect()
 }
 
 fn commit_options(config: &Config) -> Result<CommitOptions, ConfigError> {

@@ -6,6 +6,7 @@ use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::http::{Extensions, HeaderMap, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use catalog::context::lapsed;
 use metrics::counter;
 use tokio::time::Instant;
 
@@ -67,10 +68,7 @@ async fn refuse(auth: &Authenticator, source: IpAddr, denied: Denied) -> Respons
             None => ("wrong", ApiError::wrong_token(&why)),
             Some(error) => ("limited", error),
         },
-        Denied::Lapsed(caller) => match caller.principal.lapse() {
-            Some(lapse) => ("lapsed", lapse.into()),
-            None => ("wrong", ApiError::no_token()),
-        },
+        Denied::Lapsed(_) => ("lapsed", lapsed().into()),
         Denied::Unavailable(error) => ("unavailable", error.into()),
     };
     counter!(REFUSALS, "reason" => reason).increment(1);

@@ -94,7 +94,10 @@ impl RequestBody for NoBody {
 /// The context of the request, without a key.
 pub fn context(parts: &Parts, api: &Api) -> RequestContext {
     RequestContext {
-        principal: parts.extensions.get::<auth::Caller>().map_or(Principal::Anonymous, |caller| caller.principal.clone()),
+        principal: parts
+            .extensions
+            .get::<auth::Caller>()
+            .map_or(Principal::Anonymous, |caller| caller.principal.clone()),
         request_id: parts.extensions.get::<RequestId>().map_or_else(String::new, |id| id.0.to_string()),
         deadline: Instant::now() + Duration::from_millis(api.commit_deadline_ms()),
         clock: api.clock(),

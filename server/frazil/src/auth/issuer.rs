@@ -1,7 +1,7 @@
 //! An OpenID Connect provider: its tokens, and its keys as they were last seen.
 
 use std::error::Error as StdError;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -198,7 +198,8 @@ impl Issuer {
     async fn get(&self, url: &str) -> Result<Vec<u8>, Failure> {
         let mut request = self.http.get(url).header("accept", "application/json");
         if let Some(file) = &self.config.token_file {
-            request = request.bearer_auth(tokio::fs::read_to_string(file).await.map_err(|why| unreadable(file, why))?.trim());
+            request =
+                request.bearer_auth(tokio::fs::read_to_string(file).await.map_err(|why| unreadable(file, why))?.trim());
         }
         let mut answer = request.send().await?;
         if answer.status() != StatusCode::OK {
@@ -215,7 +216,7 @@ impl Issuer {
     }
 }
 
-fn authorities(file: &PathBuf) -> Result<Vec<Certificate>, Failure> {
+fn authorities(file: &Path) -> Result<Vec<Certificate>, Failure> {
     let pem = std::fs::read(file).map_err(|why| unreadable(file, why))?;
     let found = Certificate::from_pem_bundle(&pem)?;
     match found.is_empty() {

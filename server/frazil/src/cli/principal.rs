@@ -54,8 +54,10 @@ enum Action {
 
 impl PrincipalCommand {
     pub async fn run(self, out: &mut impl Write) -> Result<(), Error> {
-        let (Action::Create { flags, .. } | Action::List { flags } | Action::Rotate { flags, .. } | Action::Revoke { flags, .. }) =
-            &self.action;
+        let (Action::Create { flags, .. }
+        | Action::List { flags }
+        | Action::Rotate { flags, .. }
+        | Action::Revoke { flags, .. }) = &self.action;
         let (principals, clock) = wiring::principals(&flags.load()?).await?;
         let until = |expires_in: Option<Duration>| expires_in.map(|time| clock.now_ms() + time.as_millis() as i64);
         match self.action {

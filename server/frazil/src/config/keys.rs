@@ -114,9 +114,11 @@ pub fn value_of(key: &str, text: &str) -> Result<Value, ConfigError> {
 }
 
 fn tables(key: &str, text: &str) -> Result<Value, ConfigError> {
-    let refused =
-        |why: &str| ConfigError::Refused(format!("{key} is not a list of tables in TOML, as in [{{ a = 'b' }}]: {why}"));
-    let document: toml::Table = format!("list = {text}").parse().map_err(|error: toml::de::Error| refused(error.message()))?;
+    let refused = |why: &str| {
+        ConfigError::Refused(format!("{key} is not a list of tables in TOML, as in [{{ a = 'b' }}]: {why}"))
+    };
+    let document: toml::Table =
+        format!("list = {text}").parse().map_err(|error: toml::de::Error| refused(error.message()))?;
     Value::serialize(&document["list"]).map_err(|error| refused(&error.to_string()))
 }
 

@@ -90,9 +90,7 @@ fn wanted(headers: &HeaderMap, form: &Bytes) -> std::result::Result<Wanted, OAut
             let token = fields.remove("subject_token").map(Hidden::from).ok_or_else(missing)?;
             match fields.remove("subject_token_type").as_deref() {
                 None | Some(ACCESS_TOKEN_TYPE) => Ok(Wanted::Renew { token, credential }),
-                Some(_) => {
-                    Err(OAuthError::invalid_request(format!("subject_token_type must be {ACCESS_TOKEN_TYPE}")))
-                }
+                Some(_) => Err(OAuthError::invalid_request(format!("subject_token_type must be {ACCESS_TOKEN_TYPE}"))),
             }
         }
         None => Err(OAuthError::invalid_request("grant_type is missing")),
