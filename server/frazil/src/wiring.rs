@@ -113,7 +113,7 @@ fn options(config: &Config) -> Result<CatalogOptions, ConfigError> {
 }
 
 /// What no secret of a warehouse may be read from.
-fn own_files(config: &Config) -> Vec<PathBuf> {
+fn own_files(config: &Config) -> Arc<[PathBuf]> {
     let of_issuers = config.auth.issuers.iter().map(|issuer| &issuer.token_file);
     [&config.file, &config.secrets.key_file].into_iter().chain(of_issuers).flatten().cloned().collect()
 }

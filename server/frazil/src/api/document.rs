@@ -70,7 +70,7 @@ pub fn head() -> OpenApi {
     let mut head = head.build();
     let components = head.components.get_or_insert_with(Components::new);
     let bearer = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
-    components.security_schemes.insert(BEARER.to_owned(), bearer);
+    components.security_schemes.insert(BEARER.to_owned(), bearer.into());
     components.schemas.insert(ErrorModel::name().into_owned(), ErrorModel::schema());
     components.schemas.insert(IcebergErrorResponse::name().into_owned(), IcebergErrorResponse::schema());
     head
