@@ -45,6 +45,8 @@ pub(crate) use on_both_stores;
 
 pub struct TestServer {
     pub base: String,
+    /// Of the listener for metrics and health, where there is one.
+    pub metrics_base: Option<String>,
     pub data: TempDir,
     client: Client,
     database: Option<Database>,
@@ -100,10 +102,12 @@ impl TestServer {
         config.secrets.key = Some(Hidden::from("5e".repeat(32)));
         set(&mut config);
         let metrics = METRICS.get_or_init(|| telemetry::install(telemetry::recorder()).unwrap()).clone();
+        let (scheme, base_path) = (config.server.scheme(), config.server.base_path().to_owned());
         let server = Server::open(config, metrics).await.unwrap();
-        let (base, end) = (format!("http://{}", server.address), CancellationToken::new());
+        let (base, end) = (format!("{scheme}://{}{base_path}", server.address), CancellationToken::new());
+        let metrics_base = server.metrics_address.map(|address| format!("http://{address}"));
         let ended = tokio::spawn(server.run(end.clone()));
-        Self { base, data, client: Client::new(), database, end, ended }
+        Self { base, metrics_base, data, client: Client::new(), database, end, ended }
     }
 
     /// Ends the server as a signal would, and removes what it was given.
@@ -142,6 +146,12 @@ impl TestServer {
         end.cancel();
         ended.await.unwrap();
         (data, database)
+    }
+
+    /// The host and port of the main listener.
+    pub fn address(&self) -> &str {
+        let (_, rest) = self.base.split_once("://").unwrap();
+        rest.split('/').next().unwrap()
     }
 
     /// From now on the server ends; what is under way is finished.

@@ -1,8 +1,8 @@
 //! The layer that asks every request who sends it, before a byte of its body is read.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 
-use axum::extract::{ConnectInfo, MatchedPath, Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{Extensions, HeaderMap, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::api::Api;
 use crate::api::error::ApiError;
+use crate::api::source::Source;
 use crate::auth::{Authenticator, Caller, Denied};
 
 /// Requests that were not let through, by why.
@@ -57,8 +58,7 @@ fn is_commit(request: &Request) -> bool {
 
 /// The address that a request comes from.
 pub fn source(extensions: &Extensions) -> IpAddr {
-    let peer = extensions.get::<ConnectInfo<SocketAddr>>();
-    peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip())
+    extensions.get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Source(address)| *address)
 }
 
 async fn refuse(auth: &Authenticator, source: IpAddr, denied: Denied) -> Response {

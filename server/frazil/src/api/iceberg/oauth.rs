@@ -52,7 +52,7 @@ pub async fn get_token(State(api): State<Api>, request: Request) -> Result<Respo
     let Some((auth, own)) = auth else { return Err(ApiError::no_such_route(PATH)) };
     let (parts, body) = request.into_parts();
     encoding::check(&parts.extensions)?;
-    let form = read_body(body, api.limits(), BodySize::Plain).await?;
+    let form = read_body(&parts, body, api.limits(), BodySize::Plain).await?;
     let refused = match wanted(&parts.headers, &form) {
         Ok(wanted) => match fulfil(own, wanted).await {
             Ok(issued) => return Ok(no_store(Json(TokenResponse::from(issued)))),
