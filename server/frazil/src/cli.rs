@@ -8,8 +8,10 @@ use figment::value::{Dict, Map, Value};
 use figment::{Error, Figment, Metadata, Profile, Provider};
 
 use crate::config::{self, CONFIG_FILE, Config, ConfigError, Hidden};
+use crate::doctor::DoctorCommand;
 
 pub mod client;
+pub mod store;
 pub mod warehouse;
 
 /// How messages name where flags come from.
@@ -34,6 +36,10 @@ pub enum Command {
     CheckConfig(Flags),
     /// Print the OpenAPI document, and end.
     Openapi,
+    /// Look at settings, database, storage and clocks, and say what to do about what does not work.
+    Doctor(Box<DoctorCommand>),
+    /// Back up the embedded database, or copy a database into another one.
+    Store(Box<store::StoreCommand>),
     /// Make, show, change and delete the warehouses of a running server.
     Warehouse(warehouse::WarehouseCommand),
 }

@@ -3,6 +3,7 @@
 pub mod api;
 pub mod cli;
 pub mod config;
+pub mod doctor;
 pub mod process;
 pub mod serve;
 pub mod telemetry;

@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::serve::{finish, serve};
 use crate::telemetry::{self, Telemetry};
 use crate::welcome;
-use crate::wiring::{self, Wired};
+use crate::wiring::{self, Machine, Wired};
 use crate::workers::Workers;
 
 /// How long the work that no client waits for any more may take at the end.
@@ -38,6 +38,8 @@ pub fn run(cli: Cli) -> Result<(), Error> {
             print!("{}", document::yaml());
             Ok(())
         }
+        Some(Command::Doctor(command)) => on_runtime(command.run(&Machine, &mut std::io::stdout())),
+        Some(Command::Store(command)) => on_runtime(command.run(&Machine, &mut std::io::stdout())),
         Some(Command::Warehouse(command)) => on_runtime(command.run(&mut std::io::stdout())),
     }
 }

@@ -8,14 +8,16 @@ use std::time::Duration;
 use catalog::store::{StoreError, sent};
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::pool::PoolConnection;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Connection, Sqlite, SqlitePool};
 
+mod backup;
 mod columns;
 mod commit_log;
 mod commits;
 mod error;
 mod events;
+mod examine;
 mod idempotency;
 mod lineage;
 mod namespaces;
@@ -23,9 +25,13 @@ mod purge;
 mod tabulars;
 #[cfg(test)]
 mod tests;
+mod transfer;
 mod warehouses;
 
+pub use backup::{BackupError, backup};
 pub use error::OpenError;
+pub use examine::examine;
+pub use transfer::SqliteTransfer;
 
 use error::aborted;
 
@@ -48,8 +54,8 @@ const BEGIN: &str = "BEGIN IMMEDIATE";
 pub struct SqliteStore {
     readers: SqlitePool,
     writer: SqlitePool,
-    /// Held until the last clone is gone.
-    _lock: Arc<File>,
+    /// Held until the last clone is gone; nothing where the file is only looked at.
+    _lock: Option<Arc<File>>,
 }
 
 impl SqliteStore {
@@ -58,20 +64,30 @@ impl SqliteStore {
     /// A second process is refused: it would take the first one's unfinished work for finished.
     pub async fn open(path: &Path) -> Result<Self, OpenError> {
         let lock = lock(path)?;
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .foreign_keys(true)
-            .busy_timeout(BUSY_TIMEOUT);
+        let options = options(path);
         let pool = SqlitePoolOptions::new().acquire_timeout(ACQUIRE_TIMEOUT);
         let writer = pool.clone().max_connections(1).connect_with(options.clone()).await;
         let writer = writer.map_err(OpenError::Open)?;
         MIGRATOR.run(&writer).await.map_err(refused)?;
-        let options = options.pragma("query_only", "on");
-        let readers = pool.max_connections(READERS).connect_lazy_with(options);
-        Ok(Self { readers, writer, _lock: Arc::new(lock) })
+        let mut conn = writer.acquire().await.map_err(OpenError::Open)?;
+        if is_half_copied(&mut conn).await.map_err(OpenError::Open)? {
+            return Err(OpenError::HalfCopied);
+        }
+        drop(conn);
+        let readers = pool.max_connections(READERS).connect_lazy_with(options.pragma("query_only", "on"));
+        Ok(Self { readers, writer, _lock: Some(Arc::new(lock)) })
+    }
+
+    /// To be read alone, whoever else uses the file. Its schema must be up to date.
+    pub async fn look(path: &Path) -> Result<Self, OpenError> {
+        if !path.exists() {
+            return Err(OpenError::Missing { path: path.to_path_buf() });
+        }
+        let options = options(path).create_if_missing(false).pragma("query_only", "on");
+        let pool = SqlitePoolOptions::new().acquire_timeout(ACQUIRE_TIMEOUT).max_connections(1);
+        let readers = pool.connect_with(options).await.map_err(OpenError::Open)?;
+        examine::check_schema(&readers).await?;
+        Ok(Self { writer: readers.clone(), readers, _lock: None })
     }
 
     /// Does the database answer?
@@ -83,6 +99,23 @@ impl SqliteStore {
     async fn writer(&self) -> Result<PoolConnection<Sqlite>, StoreError> {
         self.writer.acquire().await.map_err(aborted)
     }
+}
+
+fn options(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .foreign_keys(true)
+        .busy_timeout(BUSY_TIMEOUT)
+}
+
+/// Whether a copy was begun here that has not ended.
+async fn is_half_copied(conn: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar!(r#"SELECT EXISTS (SELECT 1 FROM copy_under_way) AS "is_half_copied!: bool""#)
+        .fetch_one(sent("half-copied", conn))
+        .await
 }
 
 /// Locks `<path>.lock` for this process. The lock ends with the process, however that ends.

@@ -10,8 +10,10 @@ use uuid::Uuid;
 
 use super::*;
 
+mod copies;
 mod managed;
 mod registers;
+mod release;
 
 catalog::store_conformance!(#[tokio::test] () {
     let folder = scratch_folder().unwrap();
