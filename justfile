@@ -35,6 +35,10 @@ engines-table:
 prepare:
     python3 tests/support/sqlx_prepare.py --write
 
+# At a release: keep its statements, which the next release's schema must still serve
+keep-statements:
+    python3 tests/support/last_release.py --write
+
 # Write openapi/frazil.yaml anew, from the code
 openapi:
     cargo run --quiet -- openapi > target/frazil.yaml

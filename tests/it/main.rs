@@ -9,6 +9,8 @@ mod cli;
 mod commits;
 mod config;
 mod coordination;
+mod databases;
+mod doctor;
 mod document;
 mod errors;
 mod etags;

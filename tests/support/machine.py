@@ -50,6 +50,7 @@ PACKAGES = {
     "git": lambda: shutil.which("git"),
     "maven": lambda: shutil.which("mvn"),
     f"openjdk-{JAVA}-jdk-headless": java_home,
+    "openssl": lambda: shutil.which("openssl"),
     "pgbouncer": lambda: shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin"),
     "postgresql": postgres.binaries,
     "python3-venv": has_ensurepip,

@@ -126,6 +126,21 @@ impl Files {
         .await
     }
 
+    /// Whether the object is there, asked of its store.
+    pub async fn exists(&self, place: &Place, location: &str) -> Result<bool> {
+        let object = self.named(place, location).await?;
+        self.observed("head", &object, async {
+            object.check_links(place, Last::Followed).await?;
+            let found = object.client.store.head(&object.path).await;
+            match found.map_err(|error| FileError::from_store(location, error)) {
+                Ok(_) => Ok(true),
+                Err(FileError::Missing { .. }) => Ok(false),
+                Err(error) => Err(error),
+            }
+        })
+        .await
+    }
+
     /// Whether a local file is gone. Other stores are not asked: there the question costs a round trip.
     pub async fn is_lost(&self, place: &Place, location: &str) -> bool {
         let Ok(local) = Location::parse(location) else {
@@ -202,8 +217,9 @@ impl Files {
 
     /// Tries what the catalog needs below the root, with a small object: write, read, list, conditional write and delete,
     /// so that a wrong setting is told at once and not by the first commit. `id` names the object, so that two probes do
-    /// not meet. The error names the step, the location and the way to mend it.
-    pub async fn probe(&self, place: &Place, id: Uuid) -> crate::error::Result<()> {
+    /// not meet. Returns when the store wrote it, by its own clock. The error names the step, the location and the way to
+    /// mend it.
+    pub async fn probe(&self, place: &Place, id: Uuid) -> crate::error::Result<i64> {
         Probe::new(self, place, id).run().await
     }
 
@@ -342,16 +358,17 @@ impl Object {
         first_error
     }
 
-    async fn is_listed(&self) -> Result<bool> {
+    /// When it was written, by the clock of the store, if a list has it.
+    async fn listed_as_of(&self) -> Result<Option<i64>> {
         let mut listed = self.client.store.list(self.path.parent().as_ref());
         while let Some(meta) =
             listed.try_next().await.map_err(|error| FileError::from_store(self.location.as_str(), error))?
         {
             if meta.location == self.path {
-                return Ok(true);
+                return Ok(Some(meta.last_modified.timestamp_millis()));
             }
         }
-        Ok(false)
+        Ok(None)
     }
 }
 

@@ -14,6 +14,7 @@ pub mod error;
 pub mod events;
 pub mod failpoint;
 pub mod files;
+pub mod finding;
 pub mod idempotency;
 pub mod ident;
 pub mod listing;
@@ -29,6 +30,7 @@ pub mod tables;
 pub mod tabulars;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod transfer;
 pub mod view_metadata;
 pub mod views;
 pub mod warehouses;

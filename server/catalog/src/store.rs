@@ -84,6 +84,15 @@ pub fn sent<C>(statement: &'static str, connection: C) -> C {
     connection
 }
 
+/// Listings of a server that has a replica of its database.
+pub const LISTINGS_TOTAL: &str = "frazil_database_listings_total";
+
+/// Counts a listing by who answered it: `primary` or `replica`.
+pub fn counted_listing<T>(answered_by: &'static str, listing: T) -> T {
+    counter!(LISTINGS_TOTAL, "answered_by" => answered_by).increment(1);
+    listing
+}
+
 /// A part of a listing in the order of names: keyset paging, so that nothing is lost or doubled beside changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {

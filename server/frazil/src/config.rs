@@ -54,6 +54,12 @@ pub struct DatabaseConfig {
     pub connections: u32,
     /// How long a request waits for one of them.
     pub wait_ms: u64,
+    /// After this Postgres gives up on a statement; 0 is never.
+    pub statement_timeout_ms: u64,
+    /// A standby of the Postgres database that listings and the commit log are read from, as long as it is up to date.
+    pub replica_url: Option<DatabaseUrl>,
+    /// A standby that is further behind is left alone.
+    pub replica_lag_ms: u64,
 }
 
 /// Where tables may lie.
@@ -167,7 +173,15 @@ pub struct TelemetryConfig {
 
 impl Default for DatabaseConfig {
     fn default() -> Self {
-        Self { url: None, migrate: true, connections: 16, wait_ms: 5_000 }
+        Self {
+            url: None,
+            migrate: true,
+            connections: 16,
+            wait_ms: 5_000,
+            statement_timeout_ms: 30_000,
+            replica_url: None,
+            replica_lag_ms: 10_000,
+        }
     }
 }
 
@@ -260,9 +274,16 @@ impl Config {
             return refused("commit.metadata_delete_grace_ms must not be negative".to_owned());
         }
         let database = self.database_url();
-        if !["sqlite", "postgres", "postgresql"].contains(&database.scheme()) {
+        if database.scheme() != "sqlite" && !database.is_postgres() {
             let scheme = database.scheme();
             return refused(format!("database.url begins with '{scheme}:': write sqlite:PATH or postgres://…"));
+        }
+        if let Some(replica) = &self.database.replica_url
+            && [&database, replica].iter().any(|url| !url.is_postgres())
+        {
+            return refused(
+                "database.replica_url is for PostgreSQL: it and database.url begin with postgres://".to_owned(),
+            );
         }
         for place in &self.storage.allowed_locations {
             if let Err(error) = Location::parse(place) {
@@ -283,6 +304,7 @@ impl Config {
             ("server.connections", self.server.connections as u64),
             ("server.header_timeout_ms", self.server.header_timeout_ms),
             ("database.connections", self.database.connections.into()),
+            ("database.wait_ms", self.database.wait_ms),
             ("storage.concurrent_operations", self.storage.concurrent_operations as u64),
             ("commit.deadline_ms", self.commit.deadline_ms),
             ("commit.queue_max", self.commit.queue_max as u64),

@@ -18,7 +18,7 @@ use crate::serve::tls::Certificate;
 use crate::serve::{Bounds, Ending, Listening, finish, handles, serve};
 use crate::telemetry::{self, Telemetry};
 use crate::welcome;
-use crate::wiring::{self, Wired};
+use crate::wiring::{self, Machine, Wired};
 use crate::workers::Workers;
 
 /// How long the work that no client waits for any more may take at the end.
@@ -44,6 +44,8 @@ pub fn run(cli: Cli) -> Result<(), Error> {
             Ok(())
         }
         Some(Command::Health(command)) => on_runtime(command.run(&mut std::io::stdout())),
+        Some(Command::Doctor(command)) => on_runtime(command.run(&Machine, &mut std::io::stdout())),
+        Some(Command::Store(command)) => on_runtime(command.run(&Machine, &mut std::io::stdout())),
         Some(Command::Warehouse(command)) => on_runtime(command.run(&mut std::io::stdout())),
         Some(Command::Principal(command)) => on_runtime(command.run(&mut std::io::stdout())),
     }
