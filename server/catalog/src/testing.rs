@@ -20,6 +20,7 @@ pub mod places;
 pub mod pointers;
 pub mod purge;
 pub mod races;
+pub mod rebase;
 pub mod tabulars;
 pub mod walks;
 pub mod warehouses;

@@ -28,7 +28,6 @@ pub mod error;
 pub mod iceberg;
 pub mod json;
 pub mod management;
-pub mod names;
 pub mod operations;
 pub mod place;
 pub mod request;
