@@ -164,7 +164,8 @@ mod tests {
     #[test]
     fn a_value_takes_what_the_decoder_takes() {
         let text = || Value::String("some words".to_owned());
-        let point = || Value::Record(vec![("x".to_owned(), Value::Double(0.5)), ("on".to_owned(), Value::Boolean(true))]);
+        let point =
+            || Value::Record(vec![("x".to_owned(), Value::Double(0.5)), ("on".to_owned(), Value::Boolean(true))]);
         let fields = json!([{"name": "x", "type": "double"}, {"name": "on", "type": "boolean"}]);
         for (schema, value) in [
             (json!("null"), Value::Null),

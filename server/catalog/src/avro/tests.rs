@@ -132,7 +132,8 @@ fn a_header_that_promises_more_than_there_is_sets_nothing_aside() {
 #[test]
 fn a_schema_that_is_longer_than_any_is_refused() {
     let doc = "x".repeat(SCHEMA_MAX_BYTES);
-    let whole = container(&format!(r#"{{"type": "record", "name": "r", "doc": "{doc}", "fields": []}}"#), Codec::Null, &[]);
+    let whole =
+        container(&format!(r#"{{"type": "record", "name": "r", "doc": "{doc}", "fields": []}}"#), Codec::Null, &[]);
     assert!(matches!(File::open(&whole), Err(Unreadable::TooComplex)));
 }
 
