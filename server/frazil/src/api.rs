@@ -34,7 +34,6 @@ pub mod iceberg;
 pub mod json;
 pub mod load;
 pub mod management;
-pub mod names;
 pub mod operations;
 pub mod place;
 pub mod request;

@@ -7,13 +7,13 @@ use axum::http::request::Parts;
 use catalog::commits::log::Wanted;
 use catalog::context::RequestContext;
 use catalog::error::{Error, Kind};
+use catalog::ident::encoded::{Reading, decode, decode_namespace, parents, readings};
 use catalog::ident::{NamespaceIdent, TableIdent};
 use catalog::warehouses::Warehouse;
 use uuid::Uuid;
 
 use crate::api::Api;
 use crate::api::error::{ApiError, Result};
-use crate::api::names::{Reading, decode, decode_namespace, parents, readings};
 use crate::api::request::context;
 
 /// The warehouse that the prefix names.
