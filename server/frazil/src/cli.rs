@@ -10,6 +10,7 @@ use figment::{Error, Figment, Metadata, Profile, Provider};
 use crate::config::{self, CONFIG_FILE, Config, ConfigError, Hidden};
 
 pub mod client;
+pub mod health;
 pub mod warehouse;
 
 /// How messages name where flags come from.
@@ -34,6 +35,8 @@ pub enum Command {
     CheckConfig(Flags),
     /// Print the OpenAPI document, and end.
     Openapi,
+    /// Ask a running server whether it is ready; the exit status says it too.
+    Health(health::HealthCommand),
     /// Make, show, change and delete the warehouses of a running server.
     Warehouse(warehouse::WarehouseCommand),
 }

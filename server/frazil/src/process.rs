@@ -38,6 +38,7 @@ pub fn run(cli: Cli) -> Result<(), Error> {
             print!("{}", document::yaml());
             Ok(())
         }
+        Some(Command::Health(command)) => on_runtime(command.run(&mut std::io::stdout())),
         Some(Command::Warehouse(command)) => on_runtime(command.run(&mut std::io::stdout())),
     }
 }
