@@ -1,10 +1,10 @@
-# The image of Frazil: one static binary, and nothing beside it but certificates, licences and the list of what it is made of.
+# The image of Frazil: one static binary, and beside it certificates, licences and the bill of materials alone.
 #
 #   docker build -t frazil .                                compiles it
 #   docker build -t frazil --build-arg ROOT=prepared .      takes what `deploy/image/prepare target/image` has made
 #
-# The same commit gives the same layers: the base is named by version (give RUST_IMAGE with a digest to pin it), dependencies by Cargo.lock,
-# and with SOURCE_DATE_EPOCH and `--output type=image,rewrite-timestamp=true` the times of files too.
+# The same commit gives the same layers: the base is named by its version (give RUST_IMAGE with a digest to pin it),
+# dependencies by Cargo.lock, and the times of files by SOURCE_DATE_EPOCH with `--output type=image,rewrite-timestamp=true`.
 ARG RUST_IMAGE=docker.io/library/rust:1.95.0-bookworm
 ARG ROOT=compiled
 

@@ -28,7 +28,16 @@ def build(name, *options):
 
 def settings(image):
     """How containers of the image are started."""
-    return json.loads(buildah("inspect", "--type", "image", image))["Docker"]["config"]
+    return inspect(image)["Docker"]["config"]
+
+
+def layers(image):
+    """The digests of its files."""
+    return inspect(image)["OCIv1"]["rootfs"]["diff_ids"]
+
+
+def inspect(image):
+    return json.loads(buildah("inspect", "--type", "image", image))
 
 
 @contextlib.contextmanager

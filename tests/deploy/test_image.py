@@ -88,8 +88,9 @@ def test_it_says_how_it_starts_ends_and_is_asked_for_its_health(settings):
     assert settings["Labels"]["org.opencontainers.image.licenses"] == "Apache-2.0"
 
 
-def test_the_same_files_make_the_same_image(image):
-    assert buildah.build("again", "--build-arg", "ROOT=prepared", "--timestamp", "0", "--no-cache") == image
+def test_the_same_files_make_the_same_layers(image):
+    again = buildah.build("again", "--build-arg", "ROOT=prepared", "--timestamp", "0", "--no-cache")
+    assert buildah.layers(again) == buildah.layers(image)
 
 
 def test_without_settings_it_refuses_to_serve_everybody(container):

