@@ -10,6 +10,7 @@ from bench import Suite
 
 DEPLOY = paths.REPO / "tests" / "deploy"
 SHAPES = DEPLOY / "shapes"
+DOCKERFILES = ("Dockerfile", "deploy/examples/kubernetes/flink.Dockerfile")
 
 
 def helm(log):
@@ -57,15 +58,13 @@ def image(profile):
 
     def run(bench, log):
         tools = machine.venv("deploy", log)
-        process.run([tools / "hadolint", "Dockerfile", DOCKERFILE_OF_FLINK], log, 60, cwd=paths.REPO)
+        process.run([tools / "hadolint", *DOCKERFILES], log, 60, cwd=paths.REPO)
         prepare = paths.REPO / "deploy" / "image" / "prepare"
         process.run([prepare, paths.REPO / "target" / "image", profile], log, 3600, cwd=paths.REPO)
         test(bench, log)
 
     return run
 
-
-DOCKERFILE_OF_FLINK = "deploy/examples/kubernetes/flink.Dockerfile"
 
 DEPLOYED = (
     Suite(
