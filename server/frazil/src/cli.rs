@@ -11,6 +11,7 @@ use crate::config::{self, CONFIG_FILE, Config, ConfigError, Hidden};
 
 pub mod client;
 pub mod health;
+pub mod principal;
 pub mod warehouse;
 
 /// How messages name where flags come from.
@@ -35,10 +36,12 @@ pub enum Command {
     CheckConfig(Flags),
     /// Print the OpenAPI document, and end.
     Openapi,
-    /// Ask a running server whether it is ready; the exit status says it too.
+    /// Tell whether the configured server is ready, and end; for health checks of images.
     Health(health::HealthCommand),
     /// Make, show, change and delete the warehouses of a running server.
     Warehouse(warehouse::WarehouseCommand),
+    /// Make, list, rotate and revoke the service principals that may log in.
+    Principal(principal::PrincipalCommand),
 }
 
 /// The settings that most people need, and a way to all others.
@@ -50,6 +53,9 @@ pub struct Flags {
     /// Where to listen [default: 127.0.0.1:8181].
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
+    /// Where metrics and health are to be found besides; /metrics is nowhere else then.
+    #[arg(long, value_name = "ADDR")]
+    metrics_listen: Option<String>,
     /// Listen where others can reach the server, though it asks nobody who they are.
     #[arg(long)]
     insecure: bool,
@@ -73,7 +79,7 @@ fn setting(text: &Hidden) -> Result<(String, Value), ConfigError> {
         || ConfigError::Refused("--set is not written like KEY=VALUE, as in --set log.format=json".to_owned());
     let (key, value) = text.reveal().split_once('=').ok_or_else(refused)?;
     config::check_key(COMMAND_LINE, key)?;
-    Ok((key.to_owned(), config::value_of(key, value)))
+    Ok((key.to_owned(), config::value_of(key, value)?))
 }
 
 impl Flags {
@@ -91,6 +97,9 @@ impl Flags {
         }
         if let Some(listen) = &self.listen {
             set = set.merge(Serialized::default("server.listen", listen));
+        }
+        if let Some(listen) = &self.metrics_listen {
+            set = set.merge(Serialized::default("server.metrics_listen", listen));
         }
         if self.insecure {
             set = set.merge(Serialized::default("server.insecure", true));
