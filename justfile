@@ -49,6 +49,22 @@ prepare:
 keep-statements:
     python3 tests/support/last_release.py --write
 
+# Build the image with Docker
+image TAG="frazil":
+    docker build --tag {{TAG}} --build-arg REVISION="$(git rev-parse HEAD)" .
+
+# What the binary is made of, in target/sbom: a CycloneDX bill of materials, and all licences
+sbom:
+    python3 deploy/image/materials.py "$(rustc -vV | sed -n 's/^host: //p')" target/sbom
+
+# The image and the chart: built, run, rendered, checked
+deploy:
+    tests/run --only image,chart
+
+# Write charts/frazil/README.md anew, from the comments of its values; `tests/run --only chart` makes the environment
+chart-readme:
+    cd tests/deploy && PYTHONPATH=../support ../../target/venvs/deploy/bin/python chart_readme.py --write
+
 # Write openapi/frazil.yaml anew, from the code
 openapi:
     cargo run --quiet -- openapi > target/frazil.yaml

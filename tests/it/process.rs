@@ -185,3 +185,11 @@ async fn further_places_are_allowed_by_the_settings() {
     assert!(elsewhere.path().join("t/metadata").is_dir());
     server.end().await;
 }
+
+#[tokio::test]
+async fn a_first_start_makes_no_warehouse_where_the_settings_say_so() {
+    let server = TestServer::with(|config| config.storage.default_warehouse = false).await;
+    let listed = server.get("/management/v1/warehouses").await.expect(200).json();
+    assert_eq!(listed["warehouses"], json!([]));
+    server.end().await;
+}

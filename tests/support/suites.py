@@ -1,7 +1,8 @@
 """All suites of `tests/run`, in the order in which they run."""
 
 from cargo_suites import CARGO
+from deploy_suites import DEPLOYED
 from engine_suites import ENGINES
 from fault_suites import FAULTS
 
-SUITES = CARGO + ENGINES + FAULTS
+SUITES = CARGO + DEPLOYED + ENGINES + FAULTS

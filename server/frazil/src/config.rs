@@ -68,6 +68,8 @@ pub struct DatabaseConfig {
 pub struct StorageConfig {
     /// Holds the embedded database and the warehouse `default`.
     pub data_dir: PathBuf,
+    /// Make the warehouse `default` where there is no warehouse at all.
+    pub default_warehouse: bool,
     /// Where tables of the warehouse `default` may lie besides its own folder.
     #[serde(deserialize_with = "keys::one_or_many")]
     pub allowed_locations: Vec<String>,
@@ -187,7 +189,12 @@ impl Default for DatabaseConfig {
 
 impl Default for StorageConfig {
     fn default() -> Self {
-        Self { data_dir: "frazil-data".into(), allowed_locations: Vec::new(), concurrent_operations: 64 }
+        Self {
+            data_dir: "frazil-data".into(),
+            default_warehouse: true,
+            allowed_locations: Vec::new(),
+            concurrent_operations: 64,
+        }
     }
 }
 

@@ -59,7 +59,9 @@ pub async fn open(config: &Config) -> Result<Wired, Error> {
     let store = open_store(config, config.database.migrate).await?;
     let catalog = Catalog::new(store, options(config)?, running.clone());
     let home = default_warehouse(&config.storage, clock.as_ref())?;
-    catalog.warehouses.create_first(&home, clock.now_ms()).await?;
+    if config.storage.default_warehouse {
+        catalog.warehouses.create_first(&home, clock.now_ms()).await?;
+    }
     // What the setting says holds from now on.
     catalog.warehouses.allow(&home).await?;
     Ok(Wired { catalog, clock, running })

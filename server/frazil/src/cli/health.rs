@@ -33,7 +33,7 @@ impl HealthCommand {
             None => {
                 let server = self.flags.load()?.server;
                 // The certificate is for the names that others use. Nothing that is secret is sent or told.
-                let http = http.tls_danger_accept_invalid_certs(true);
+                let http = http.no_proxy().tls_danger_accept_invalid_certs(true);
                 Client::with(&local_uri(&server, server.listen), http)?
             }
         };
