@@ -3,5 +3,6 @@
 from cargo_suites import CARGO
 from engine_suites import ENGINES
 from fault_suites import FAULTS
+from login_suites import LOGINS
 
-SUITES = CARGO + ENGINES + FAULTS
+SUITES = CARGO + ENGINES + LOGINS + FAULTS

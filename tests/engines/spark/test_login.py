@@ -1,0 +1,41 @@
+"""Spark logs in: as a principal of the catalog's own, and as one of an OpenID provider."""
+
+import pytest
+from catalogs import catalog
+from login import WRONG_SECRET
+
+
+def test_its_commits_bear_the_name_of_its_principal(table, ids, login, principals):
+    assert ids(table) == [1, 2, 3]
+    assert principals(table) == {login.principal}
+
+
+def test_a_session_outlives_its_tokens(sql, table, ids, past_expiry):
+    written = []
+    for id in past_expiry():
+        sql(f"INSERT INTO {table} VALUES ({id}, 'sound', 0.1)")
+        written.append(id)
+
+    assert ids(table) == [1, 2, 3, *written]
+
+
+@pytest.fixture
+def ask_as(spark, uri, warehouse, name):
+    """Asks the catalog something, with a login of its own."""
+
+    def ask(login):
+        for key, value in catalog(name, uri, warehouse, login).items():
+            spark.conf.set(key, value)
+        spark.sql(f"SHOW NAMESPACES IN {name}").collect()
+
+    return ask
+
+
+def test_a_wrong_secret_is_refused(ask_as, login):
+    with pytest.raises(Exception, match=WRONG_SECRET):
+        ask_as(login.with_wrong_secret())
+
+
+def test_nobody_is_served_unknown(ask_as):
+    with pytest.raises(Exception, match="Not authorized: .*token"):
+        ask_as(None)
