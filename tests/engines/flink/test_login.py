@@ -1,6 +1,7 @@
 """Flink logs in: as a principal of the catalog's own, and as one of an OpenID provider."""
 
 import flink as engine
+import pages
 import pytest
 from lakehouse import Lakehouse
 from login import WRONG_SECRET
@@ -27,6 +28,13 @@ def test_a_stream_outlives_its_tokens(lake, numbers, sink, past_expiry):
 
     count, distinct, first, last = lake.ids(numbers)
     assert (count, first) == (distinct, 1) and count == last
+
+
+def test_the_page_tells_how(lake, uri, login, numbers):
+    lake.flink.session("batch", {})
+    lake.run(pages.logging_in("flink", uri, login).removesuffix(";\n"))
+
+    assert lake.query(f"SELECT COUNT(*) FROM {numbers}") == [(0,)]
 
 
 @pytest.fixture

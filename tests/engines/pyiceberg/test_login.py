@@ -1,5 +1,6 @@
 """PyIceberg logs in: as a principal of the catalog's own, and as one of an OpenID provider."""
 
+import pages
 import pyiceberg_client
 import pytest
 from login import WRONG_SECRET
@@ -22,6 +23,13 @@ def test_a_catalog_outlives_its_tokens(table, past_expiry):
         written.append(id)
 
     assert ids(table) == written
+
+
+def test_the_page_tells_how(uri, login, table):
+    names = {}
+    exec(pages.logging_in("pyiceberg", uri, login), names)
+
+    assert names["catalog"].load_table(table.name()).metadata == table.metadata
 
 
 def test_the_manager_of_tokens_is_an_other_way_to_log_in(uri, warehouse, login, table):

@@ -1,5 +1,6 @@
 """Spark logs in: as a principal of the catalog's own, and as one of an OpenID provider."""
 
+import pages
 import pytest
 from catalogs import catalog
 from login import WRONG_SECRET
@@ -21,14 +22,20 @@ def test_a_session_outlives_its_tokens(sql, table, ids, past_expiry):
 
 @pytest.fixture
 def ask_as(spark, uri, warehouse, name):
-    """Asks the catalog something, with a login of its own."""
+    """Asks for the namespaces, through a catalog with a login and with settings of its own."""
 
-    def ask(login):
-        for key, value in catalog(name, uri, warehouse, login).items():
-            spark.conf.set(key, value)
-        spark.sql(f"SHOW NAMESPACES IN {name}").collect()
+    def ask(login=None, settings=()):
+        for key, value in {**catalog(name, uri, warehouse, login), **dict(settings)}.items():
+            spark.conf.set(key.replace(".frazil.", f".{name}."), value)
+        return spark.sql(f"SHOW NAMESPACES IN {name}").collect()
 
     return ask
+
+
+def test_the_page_tells_how(ask_as, uri, login, namespace):
+    settings = [line.split() for line in pages.logging_in("spark", uri, login).splitlines()]
+
+    assert (namespace,) in ask_as(settings=settings)
 
 
 def test_a_wrong_secret_is_refused(ask_as, login):
@@ -38,4 +45,4 @@ def test_a_wrong_secret_is_refused(ask_as, login):
 
 def test_nobody_is_served_unknown(ask_as):
     with pytest.raises(Exception, match="Not authorized: .*token"):
-        ask_as(None)
+        ask_as()
