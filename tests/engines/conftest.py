@@ -9,7 +9,6 @@ S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY are the settings of those that lie on 
 without it nobody is asked, and the tests of logging in are left out.
 """
 
-import itertools
 import os
 import time
 import uuid
@@ -33,6 +32,8 @@ def warehouse(request):
     return request.param
 
 
+# Beyond the ids that the tables have already.
+FIRST_ID, PAUSE_S = 100, 0.2
 LOGINS = logins.named_by_environment()
 collect_ignore_glob = [] if LOGINS else ["*/test_login.py"]
 
@@ -56,18 +57,19 @@ def principals(rest):
 
 @pytest.fixture
 def past_expiry(login, rest):
-    """Ids to write, until a client has had to get itself a new token twice."""
+    """Writes ids, one by one, until a client must have got itself a new token twice; returns the ids."""
 
-    def ids():
-        numbered = itertools.count(100)
+    def go_on(write):
+        ids = []
         for _ in range(2):
             token = login.token()
             while rest.admits(token):
-                yield next(numbered)
-                time.sleep(0.2)
-        yield next(numbered)
+                ids.append(FIRST_ID + len(ids))
+                write(ids[-1])
+                time.sleep(PAUSE_S)
+        return ids
 
-    return ids
+    return go_on
 
 
 @pytest.fixture(scope="session")

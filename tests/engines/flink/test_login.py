@@ -22,8 +22,7 @@ def test_a_stream_outlives_its_tokens(lake, numbers, sink, past_expiry):
     lake.streaming(sink, **{"restart-strategy.type": "disable"})
     lake.numbers(ROWS, PER_SECOND)
     job = lake.start(f"INSERT INTO {numbers} SELECT id, v FROM numbers")
-    for _ in past_expiry():
-        lake.wait_for_commits(numbers, 1)
+    past_expiry(lambda _: lake.wait_for_commits(numbers, 1))
     lake.flink.stop_with_savepoint(job)
 
     count, distinct, first, last = lake.ids(numbers)

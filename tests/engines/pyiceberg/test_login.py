@@ -17,10 +17,7 @@ def test_its_commits_bear_the_name_of_its_principal(table, namespace, login, pri
 
 
 def test_a_catalog_outlives_its_tokens(table, past_expiry):
-    written = []
-    for id in past_expiry():
-        table.append(readings(id))
-        written.append(id)
+    written = past_expiry(lambda id: table.append(readings(id)))
 
     assert ids(table) == written
 

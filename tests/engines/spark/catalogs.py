@@ -1,5 +1,7 @@
 """A catalog as the settings of a Spark session name it."""
 
+CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+
 
 def catalog(name, uri, warehouse, login=None):
     """Where the store is, the catalog tells its clients; who may enter it, they bring themselves."""
@@ -8,5 +10,5 @@ def catalog(name, uri, warehouse, login=None):
         settings |= {"s3.access-key-id": s3.access_key_id, "s3.secret-access-key": s3.secret_access_key}
     if login:
         settings |= login.properties()
-    key = f"spark.sql.catalog.{name}"
-    return {key: "org.apache.iceberg.spark.SparkCatalog", **{f"{key}.{name}": value for name, value in settings.items()}}
+    prefix = f"spark.sql.catalog.{name}"
+    return {prefix: CATALOG, **{f"{prefix}.{key}": value for key, value in settings.items()}}

@@ -12,10 +12,7 @@ def test_its_commits_bear_the_name_of_its_principal(table, ids, login, principal
 
 
 def test_a_session_outlives_its_tokens(sql, table, ids, past_expiry):
-    written = []
-    for id in past_expiry():
-        sql(f"INSERT INTO {table} VALUES ({id}, 'sound', 0.1)")
-        written.append(id)
+    written = past_expiry(lambda id: sql(f"INSERT INTO {table} VALUES ({id}, 'sound', 0.1)"))
 
     assert ids(table) == [1, 2, 3, *written]
 
