@@ -9,6 +9,7 @@ where the store asks for one.
 
 import argparse
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -99,8 +100,8 @@ def login(binary, frazil, name):
     made = subprocess.run(argv, capture_output=True, text=True, env=clean_environment())
     if made.returncode != 0:
         raise Failed(f"no principal was made: {made.stderr.strip()}")
-    (client_id,), (secret,) = (set(re.findall(rf"\b{kind}_\w+", made.stdout)) for kind in ("fp", "fs"))
-    return Login(name, client_id, secret, f"{frazil.uri}/v1/oauth/tokens")
+    told = json.loads(made.stdout)
+    return Login(name, told["id"], told["secret"], f"{frazil.uri}/v1/oauth/tokens")
 
 
 def make_lake(binary, uri, s3, location, log_file):
