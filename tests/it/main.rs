@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test needs and does not get is its failure")]
 
+mod auth;
 mod bodies;
 mod borders;
 mod cli;
@@ -12,6 +13,7 @@ mod document;
 mod errors;
 mod etags;
 mod idempotency;
+mod issuers;
 mod known_snapshots;
 mod management;
 mod metrics;
@@ -21,6 +23,7 @@ mod nobody;
 mod operations;
 mod pagination;
 mod process;
+mod provider;
 mod s3;
 mod s3_warehouses;
 mod server;

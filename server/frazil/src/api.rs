@@ -17,9 +17,11 @@ use tower_http::compression::predicate::SizeAbove;
 use tower_http::decompression::RequestDecompressionLayer;
 use utoipa_axum::router::OpenApiRouter;
 
+use crate::auth::Authenticator;
 use crate::config::{CommitConfig, LimitsConfig};
 
 pub mod answer;
+pub mod auth;
 pub mod coordination;
 pub mod document;
 pub mod edge;
@@ -45,6 +47,7 @@ pub struct Api {
 }
 
 struct Shared {
+    auth: Option<Authenticator>,
     clock: Arc<dyn Clock>,
     commit: CommitConfig,
     limits: LimitsConfig,
@@ -57,6 +60,8 @@ struct Shared {
 /// What the process hands to its API.
 pub struct ApiParts {
     pub catalog: Catalog,
+    /// `None` where nobody is asked who they are.
+    pub auth: Option<Authenticator>,
     pub clock: Arc<dyn Clock>,
     pub commit: CommitConfig,
     pub limits: LimitsConfig,
@@ -68,10 +73,15 @@ pub struct ApiParts {
 impl Api {
     pub fn new(parts: ApiParts) -> Self {
         let endpoints = iceberg::endpoints(&routes().into_openapi());
-        let ApiParts { catalog, clock, commit, limits, public_url, metrics } = parts;
+        let ApiParts { catalog, auth, clock, commit, limits, public_url, metrics } = parts;
         let draining = AtomicBool::new(false);
-        let shared = Shared { clock, commit, limits, public_url, metrics, draining, endpoints };
+        let shared = Shared { auth, clock, commit, limits, public_url, metrics, draining, endpoints };
         Self { catalog, shared: Arc::new(shared) }
+    }
+
+    /// `None` where nobody is asked who they are.
+    pub fn auth(&self) -> Option<&Authenticator> {
+        self.shared.auth.as_ref()
     }
 
     pub fn clock(&self) -> Arc<dyn Clock> {
@@ -113,8 +123,10 @@ impl Api {
 pub fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::with_openapi(document::head())
         .merge(iceberg::routes())
+        .merge(iceberg::oauth::routes())
         .merge(coordination::routes())
         .merge(management::routes())
+        .merge(operations::metrics_routes())
         .merge(operations::routes())
 }
 
@@ -123,8 +135,19 @@ pub fn router(api: Api) -> Router {
     let places = Arc::new(Semaphore::new(api.limits().concurrent_requests));
     let (catalog, _) = iceberg::routes().merge(coordination::routes()).merge(management::routes()).split_for_parts();
     // Turns away before a byte of the body is read; health and metrics are answered all the more.
-    let catalog = catalog.layer(from_fn_with_state(places, edge::shed_load));
-    let (operations, _) = operations::routes().split_for_parts();
+    let catalog = catalog.layer(from_fn_with_state(places.clone(), edge::shed_load));
+    let (metrics, _) = operations::metrics_routes().split_for_parts();
+    // Whatever is not among the open routes below is asked who it is, the paths that lead nowhere included.
+    let guarded = catalog
+        .merge(metrics)
+        .fallback(edge::no_such_route)
+        .method_not_allowed_fallback(edge::method_not_allowed)
+        .layer(from_fn_with_state(api.clone(), auth::ask));
+    let (logging_in, _) = iceberg::oauth::routes().split_for_parts();
+    let logging_in = logging_in.layer(from_fn_with_state(places, edge::shed_load));
+    let (open, _) = operations::routes().split_for_parts();
+    let open = open.merge(logging_in).merge(document::swagger_ui());
+    let open = open.method_not_allowed_fallback(edge::method_not_allowed);
     // Outermost first.
     let layers = ServiceBuilder::new()
         // The id comes first, so that everything below can name the request.
@@ -145,11 +168,5 @@ pub fn router(api: Api) -> Router {
         .layer(from_fn(encoding::settle))
         // Last, so that the limits of bodies count what is unpacked. It reads nothing before a handler does.
         .layer(RequestDecompressionLayer::new().pass_through_unaccepted(true));
-    catalog
-        .merge(operations)
-        .merge(document::swagger_ui())
-        .fallback(edge::no_such_route)
-        .method_not_allowed_fallback(edge::method_not_allowed)
-        .layer(layers)
-        .with_state(api)
+    guarded.merge(open).layer(layers).with_state(api)
 }

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::api::{Api, ApiParts, document, router};
+use crate::auth::Authenticator;
 use crate::cli::{Cli, Command, Flags};
 use crate::config::Config;
 use crate::serve::{finish, serve};
@@ -39,6 +40,7 @@ pub fn run(cli: Cli) -> Result<(), Error> {
             Ok(())
         }
         Some(Command::Warehouse(command)) => on_runtime(command.run(&mut std::io::stdout())),
+        Some(Command::Principal(command)) => on_runtime(command.run(&mut std::io::stdout())),
     }
 }
 
@@ -61,6 +63,9 @@ async fn serve_catalog(config: Config) -> Result<(), Error> {
         "{}",
         welcome::text(&welcome::catalog_uri(&server.config.server, server.address), &server.config.database_url())
     );
+    if server.config.auth.is_on() {
+        println!("{}", welcome::ASKS);
+    }
     tracing::info!(address = %server.address, database = %server.config.database_url(), "serving");
     let end = CancellationToken::new();
     tokio::spawn(end_on_signal(end.clone()));
@@ -83,8 +88,10 @@ pub struct Server {
 impl Server {
     pub async fn open(config: Config, metrics: PrometheusHandle) -> Result<Self, Error> {
         let Wired { catalog, clock, running } = wiring::open(&config).await?;
+        let auth = Authenticator::open(&config.auth, &catalog.principals, Arc::clone(&clock)).await?;
         let parts = ApiParts {
             catalog: catalog.clone(),
+            auth,
             clock: Arc::clone(&clock),
             commit: config.commit.clone(),
             limits: config.limits.clone(),

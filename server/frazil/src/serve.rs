@@ -2,11 +2,13 @@
 
 use std::convert::Infallible;
 use std::io::{Cursor, Result};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::ConnectInfo;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -41,10 +43,10 @@ pub async fn serve(listener: TcpListener, router: Router, config: &ServerConfig,
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
                 let server = server.clone();
                 connections.spawn(async move {
-                    server.answer(stream).await;
+                    server.answer(stream, peer).await;
                     drop(place);
                 });
             }
@@ -74,7 +76,7 @@ struct Server {
 }
 
 impl Server {
-    async fn answer(&self, mut stream: TcpStream) {
+    async fn answer(&self, mut stream: TcpStream, peer: SocketAddr) {
         // Until the version is known no time-out of a version is at work: a client that says nothing, or too little for
         // that, holds its place no longer than one that says half a head.
         let Ok(Ok(opening)) = timeout(self.header_timeout, opening(&mut stream)).await else {
@@ -83,7 +85,9 @@ impl Server {
         let _ = stream.set_nodelay(true);
         let mut router = self.router.clone();
         let service = tower::service_fn(move |request: hyper::Request<Incoming>| {
-            let answer = router.call(request.map(Body::new));
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(ConnectInfo(peer));
+            let answer = router.call(request);
             async move { Ok::<_, Infallible>(answer.await.unwrap_or_else(|never| match never {})) }
         });
         let (rest, answers) = stream.into_split();

@@ -10,11 +10,13 @@ use catalog::context::Clock;
 use catalog::files::{FilesOptions, Place, Storage};
 use catalog::ident::{WarehouseId, WarehouseName};
 use catalog::location::Location;
+use catalog::principals::Principals;
+use catalog::principals::store::PrincipalStore;
 use catalog::store::Store;
 use catalog::warehouses::Warehouse;
 use catalog::{Catalog, CatalogOptions};
 use store_postgres::PostgresStore;
-use store_sqlite::SqliteStore;
+use store_sqlite::{OpenError, SqliteStore};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
@@ -55,6 +57,19 @@ pub async fn open(config: &Config) -> Result<Wired, Error> {
     // What the setting says holds from now on.
     catalog.warehouses.allow(&home).await?;
     Ok(Wired { catalog, clock, running })
+}
+
+/// The service principals of the configured database, beside a server that may be running, and the clock.
+pub async fn principals(config: &Config) -> Result<(Principals, Arc<dyn Clock>), Error> {
+    let url = config.database_url();
+    let store: Arc<dyn PrincipalStore> = match url.scheme() {
+        "sqlite" => match SqliteStore::open(&sqlite_path(&url)).await {
+            Err(OpenError::InUse { path }) => Arc::new(SqliteStore::open_beside(&path).await?),
+            opened => Arc::new(opened?),
+        },
+        _ => open_store(config, config.database.migrate).await?,
+    };
+    Ok((Principals::new(store, config.secrets.read()?), Arc::new(Machine)))
 }
 
 /// Brings the database up to date.

@@ -12,12 +12,14 @@ use utoipa_axum::routes;
 use crate::api::error::Result;
 use crate::api::{Api, document};
 
+/// What anybody may ask.
 pub fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::new()
-        .routes(routes!(live))
-        .routes(routes!(ready))
-        .routes(routes!(metrics))
-        .routes(routes!(openapi_yaml))
+    OpenApiRouter::new().routes(routes!(live)).routes(routes!(ready)).routes(routes!(openapi_yaml))
+}
+
+/// What is for those who watch the process.
+pub fn metrics_routes() -> OpenApiRouter<Api> {
+    OpenApiRouter::new().routes(routes!(metrics))
 }
 
 /// How the process is.
