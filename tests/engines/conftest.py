@@ -5,8 +5,8 @@
     FRAZIL_URI=http://127.0.0.1:8181 target/venvs/pyiceberg/bin/python -m pytest tests/engines/pyiceberg
 
 FRAZIL_WAREHOUSES names the warehouses to run against, `default` where it is not set; S3_ENDPOINT, S3_REGION,
-S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY are the settings of those that lie on S3. FRAZIL_LOGINS tells how clients log in;
-without it nobody is asked, and the tests of logging in are left out.
+S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY are the settings of those that lie on S3. FRAZIL_LOGINS tells how clients log
+in; without it nobody is asked, and the tests of logging in are left out.
 """
 
 import os

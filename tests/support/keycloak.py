@@ -11,7 +11,7 @@ import machine
 import process
 from process import Failed
 
-READY_WITHIN_S = 240
+READY_WITHIN_S = 600
 REALM, ADMIN, ADMIN_SECRET = "frazil", "admin", "admin"
 # Whom the tokens are meant for, and the group that they tell of.
 AUDIENCE, GROUP = "frazil", "streams"

@@ -63,8 +63,8 @@ LAKE = "lake"
 def serving(binary, suite, store, allowed_locations=(), expected=(), s3=None, settings=""):
     """A fresh server for the length of the block; with `s3`, a store, it has a warehouse `lake` on it too.
 
-    `settings` is the text of a configuration file. The server must stop by itself when asked, and its log must hold no error and no panic but those that match a regular
-    expression of `expected`.
+    `settings` is the text of a configuration file. The server must stop by itself when asked, and its log must hold no
+    error and no panic but those that match a regular expression of `expected`.
     """
     data_dir = paths.RUNS / suite
     shutil.rmtree(data_dir, ignore_errors=True)
