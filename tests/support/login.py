@@ -36,7 +36,7 @@ class Login:
         """The catalog properties of Iceberg's own clients."""
         properties = {"credential": self.credential}
         if self.provider:
-            properties |= {"oauth2-server-uri": self.token_uri, "scope": self.scope}
+            properties |= {"oauth2-server-uri": self.token_uri, "scope": self.scope, "token-exchange-enabled": "false"}
         return properties
 
     def with_wrong_secret(self):
