@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import alerts
 import azurite
 import machine
 import paths
@@ -126,6 +127,7 @@ CARGO = (
     Suite("clippy", "clippy, warnings denied", clippy),
     Suite("sqlx", "the stores' .sqlx against freshly migrated databases", sqlx),
     Suite("openapi", "openapi/frazil.yaml against `frazil openapi`", openapi),
+    Suite("alerts", "the alert rules and the dashboard, against promtool and a server's metrics", alerts.check),
     Suite("unit", "cargo test: rules, both stores, black box over HTTP", unit),
     Suite("faults", "the server against killed processes, cut connections, failing databases and disks", faults),
     Suite("bench-smoke", "the benchmarks on a few points, so that they keep running", bench_smoke),

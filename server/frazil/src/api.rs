@@ -7,7 +7,6 @@ use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use catalog::Catalog;
 use catalog::context::Clock;
-use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::sync::Semaphore;
 use tower::ServiceBuilder;
 use tower_http::CompressionLevel;
@@ -18,6 +17,7 @@ use tower_http::decompression::RequestDecompressionLayer;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::config::{CommitConfig, LimitsConfig};
+use crate::telemetry::{PrometheusHandle, Scrape};
 
 pub mod answer;
 pub mod coordination;
@@ -49,7 +49,7 @@ struct Shared {
     commit: CommitConfig,
     limits: LimitsConfig,
     public_url: Option<String>,
-    metrics: PrometheusHandle,
+    scrape: Scrape,
     draining: AtomicBool,
     endpoints: Vec<String>,
 }
@@ -70,7 +70,8 @@ impl Api {
         let endpoints = iceberg::endpoints(&routes().into_openapi());
         let ApiParts { catalog, clock, commit, limits, public_url, metrics } = parts;
         let draining = AtomicBool::new(false);
-        let shared = Shared { clock, commit, limits, public_url, metrics, draining, endpoints };
+        let scrape = Scrape::new(metrics);
+        let shared = Shared { clock, commit, limits, public_url, scrape, draining, endpoints };
         Self { catalog, shared: Arc::new(shared) }
     }
 
@@ -90,8 +91,9 @@ impl Api {
         self.shared.public_url.as_deref()
     }
 
-    pub fn metrics(&self) -> &PrometheusHandle {
-        &self.shared.metrics
+    /// What `/metrics` answers.
+    pub fn metrics(&self) -> String {
+        self.shared.scrape.text(&self.catalog, self.shared.clock.now_ms())
     }
 
     /// What clients may call, as `GET /v1/config` tells it.

@@ -21,6 +21,9 @@ pub use secret::{DatabaseUrl, Hidden};
 /// More than any of the counted settings can use; semaphores take no larger one.
 const COUNT_MAX: u64 = 1 << 40;
 
+/// Each table that metrics show by its name has some 35 series.
+const TABLES_SHOWN_MAX: usize = 10_000;
+
 /// All settings. Durations are in milliseconds and sizes in bytes, as their names say.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -189,11 +192,15 @@ pub enum LogFormat {
     Json,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TelemetryConfig {
     /// Where traces go, by OTLP over HTTP, as in `http://localhost:4318/v1/traces`.
     pub otlp_endpoint: Option<String>,
+    /// The share of requests that are traced where their caller does not say, from 0 to 1.
+    pub trace_ratio: f64,
+    /// Tables that metrics show by their names; all others are shown as one.
+    pub tables_max: usize,
 }
 
 impl Default for ServerConfig {
@@ -262,6 +269,12 @@ impl Default for LogConfig {
     }
 }
 
+impl Default for TelemetryConfig {
+    fn default() -> Self {
+        Self { otlp_endpoint: None, trace_ratio: 1.0, tables_max: 100 }
+    }
+}
+
 /// Why the settings cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -315,6 +328,13 @@ impl Config {
         }
         if self.commit.metadata_delete_grace_ms < 0 {
             return refused("commit.metadata_delete_grace_ms must not be negative".to_owned());
+        }
+        let TelemetryConfig { trace_ratio, tables_max, .. } = self.telemetry;
+        if !(0.0..=1.0).contains(&trace_ratio) {
+            return refused(format!("telemetry.trace_ratio is {trace_ratio}: it must be from 0 to 1"));
+        }
+        if tables_max > TABLES_SHOWN_MAX {
+            return refused(format!("telemetry.tables_max is {tables_max}: it must be at most {TABLES_SHOWN_MAX}"));
         }
         let database = self.database_url();
         if !["sqlite", "postgres", "postgresql"].contains(&database.scheme()) {

@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::config::{Config, ConfigError, DatabaseUrl, StorageConfig};
+use crate::telemetry;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -89,6 +90,7 @@ fn options(config: &Config) -> Result<CatalogOptions, ConfigError> {
         files: FilesOptions {
             max_concurrent_operations: config.storage.concurrent_operations,
             own_files: [&config.file, &config.secrets.key_file].into_iter().flatten().cloned().collect(),
+            trace_headers: telemetry::trace_headers,
             ..FilesOptions::default()
         },
         cache_bytes: config.limits.metadata_cache_bytes,
@@ -115,6 +117,7 @@ fn commit_options(config: &Config) -> Result<CommitOptions, ConfigError> {
             log_days: commit.log_retention_days,
             event_days: commit.event_retention_days,
         },
+        tables_shown_max: config.telemetry.tables_max,
     })
 }
 

@@ -19,6 +19,7 @@ mod events;
 mod idempotency;
 mod lineage;
 mod namespaces;
+mod pools;
 mod purge;
 mod tabulars;
 #[cfg(test)]

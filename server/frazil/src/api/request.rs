@@ -8,7 +8,7 @@ use axum::extract::{FromRequest, FromRequestParts, MatchedPath, Request};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use bytes::Bytes;
-use catalog::context::{Principal, RequestContext};
+use catalog::context::{Noted, Principal, RequestContext};
 use catalog::error::Error;
 use catalog::idempotency::IdempotencyKey;
 use http_body_util::LengthLimitError;
@@ -98,6 +98,7 @@ pub fn context(parts: &Parts, api: &Api) -> RequestContext {
         deadline: Instant::now() + Duration::from_millis(api.commit_deadline_ms()),
         clock: api.clock(),
         idempotency: None,
+        noted: parts.extensions.get::<Noted>().cloned().unwrap_or_default(),
     }
 }
 
