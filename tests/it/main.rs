@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test needs and does not get is its failure")]
 
+mod auth;
 mod bodies;
 mod borders;
 mod cli;
@@ -11,7 +12,12 @@ mod coordination;
 mod document;
 mod errors;
 mod etags;
+mod http;
+mod http_drain;
+mod http_place;
+mod http_tls;
 mod idempotency;
+mod issuers;
 mod known_snapshots;
 mod management;
 mod metrics;
@@ -22,6 +28,8 @@ mod operations;
 mod pagination;
 mod process;
 mod receiver;
+mod provider;
+mod raw;
 mod s3;
 mod s3_warehouses;
 mod server;

@@ -22,6 +22,7 @@ pub mod location;
 pub mod metadata;
 pub mod metrics_reports;
 pub mod namespaces;
+pub mod principals;
 pub mod purge;
 pub mod reachable;
 pub mod store;
@@ -55,6 +56,7 @@ pub struct Catalog {
     pub views: views::Views,
     pub metrics_reports: metrics_reports::MetricsReports,
     pub purges: purge::Purges,
+    pub principals: principals::Principals,
     pub mutations: idempotency::Mutations,
     pub files: Arc<files::Files>,
     pub watch: commits::watch::Watch,
@@ -64,6 +66,7 @@ pub struct Catalog {
 impl Catalog {
     /// Mutations under way are tracked by `running`: a process that stops waits for them.
     pub fn new(store: Arc<dyn store::Store>, options: CatalogOptions, running: TaskTracker) -> Self {
+        let principals = principals::Principals::new(store.clone(), options.secrets_key.clone());
         let files = Arc::new(files::Files::new(options.files, options.secrets_key));
         let documents = documents::Documents::new(files.clone(), options.cache_bytes);
         let mutations = idempotency::Mutations::new(store.clone(), running.clone());
@@ -87,6 +90,7 @@ impl Catalog {
             purges: purge::Purges::new(store.clone(), documents, files.clone()),
             pools: store,
             watch,
+            principals,
             tables,
             mutations,
             files,

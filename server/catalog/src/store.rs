@@ -9,6 +9,7 @@ use crate::error::{Error, Kind};
 use crate::events::EventStore;
 use crate::idempotency::store::IdempotencyStore;
 use crate::namespaces::store::NamespaceStore;
+use crate::principals::store::PrincipalStore;
 use crate::purge::store::PurgeStore;
 use crate::tabulars::TabularStore;
 use crate::warehouses::store::WarehouseStore;
@@ -27,6 +28,7 @@ pub trait Store:
     + IdempotencyStore
     + PurgeStore
     + Pools
+    + PrincipalStore
 {
 }
 
@@ -41,6 +43,7 @@ impl<S> Store for S where
         + IdempotencyStore
         + PurgeStore
         + Pools
+        + PrincipalStore
 {
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use catalog::commits::settings::{self, Defaults};
@@ -12,11 +11,15 @@ use figment::providers::Serialized;
 use figment::{Figment, Provider};
 use serde::{Deserialize, Serialize};
 
+mod auth;
 mod keys;
 mod secret;
+mod server;
 
-pub use keys::{CONFIG_FILE, SERVER, check_key, value_of};
+pub use auth::{AuthConfig, IssuerConfig, SigningAlgorithm, check_url};
+pub use keys::{CONFIG_FILE, CREDENTIAL, SERVER, TOKEN, check_key, value_of};
 pub use secret::{DatabaseUrl, Hidden};
+pub use server::{LimitsConfig, ServerConfig, TlsConfig};
 
 /// More than any of the counted settings can use; semaphores take no larger one.
 const COUNT_MAX: u64 = 1 << 40;
@@ -32,6 +35,7 @@ pub struct Config {
     pub database: DatabaseConfig,
     pub storage: StorageConfig,
     pub secrets: SecretsConfig,
+    pub auth: AuthConfig,
     pub commit: CommitConfig,
     pub limits: LimitsConfig,
     pub log: LogConfig,
@@ -39,24 +43,6 @@ pub struct Config {
     /// Where some of them were read from; no setting itself.
     #[serde(skip)]
     pub file: Option<PathBuf>,
-}
-
-/// Where the server listens, and how it ends.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ServerConfig {
-    pub listen: SocketAddr,
-    /// Listen on an address that others can reach, though nobody is asked who they are.
-    pub insecure: bool,
-    /// Where clients reach the catalog, if it is not where they asked for its configuration.
-    pub public_url: Option<String>,
-    pub connections: usize,
-    /// How long a client may take to send the head of a request, and how long a connection may be idle.
-    pub header_timeout_ms: u64,
-    /// How long the server still takes requests after it was told to end, for balancers that ask for readiness.
-    pub drain_notice_ms: u64,
-    /// How long requests under way may take after that.
-    pub drain_timeout_ms: u64,
 }
 
 /// Where the catalog keeps its state.
@@ -160,23 +146,6 @@ impl CommitConfig {
     }
 }
 
-/// Bounds of what one request or one process may take.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct LimitsConfig {
-    /// Requests under way; more are turned away with 429.
-    pub concurrent_requests: usize,
-    /// A body that holds names and properties, after decompression.
-    pub body_bytes: usize,
-    /// A body that may hold as much as a table's metadata, after decompression.
-    pub metadata_body_bytes: usize,
-    pub body_timeout_ms: u64,
-    /// Metadata documents kept in memory.
-    pub metadata_cache_bytes: u64,
-    /// Manifest lists and manifests kept in memory, for commits that are rebased.
-    pub manifest_cache_bytes: u64,
-}
-
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LogConfig {
@@ -201,20 +170,6 @@ pub struct TelemetryConfig {
     pub trace_ratio: f64,
     /// Tables that metrics show by their names; all others are shown as one.
     pub tables_max: usize,
-}
-
-impl Default for ServerConfig {
-    fn default() -> Self {
-        Self {
-            listen: SocketAddr::from(([127, 0, 0, 1], 8181)),
-            insecure: false,
-            public_url: None,
-            connections: 4096,
-            header_timeout_ms: 60_000,
-            drain_notice_ms: 0,
-            drain_timeout_ms: 30_000,
-        }
-    }
 }
 
 impl Default for DatabaseConfig {
@@ -246,19 +201,6 @@ impl Default for CommitConfig {
             ledger_equality_retention_days: 7,
             log_retention_days: 30,
             event_retention_days: 7,
-        }
-    }
-}
-
-impl Default for LimitsConfig {
-    fn default() -> Self {
-        Self {
-            concurrent_requests: 1024,
-            body_bytes: 1 << 20,
-            metadata_body_bytes: 64 << 20,
-            body_timeout_ms: 60_000,
-            metadata_cache_bytes: 224 << 20,
-            manifest_cache_bytes: 64 << 20,
         }
     }
 }
@@ -317,10 +259,11 @@ impl Config {
     fn check(self) -> Result<Self, ConfigError> {
         let refused = |message: String| Err(ConfigError::Refused(message));
         let address = self.server.listen;
-        if !address.ip().is_loopback() && !self.server.insecure {
+        if !address.ip().is_loopback() && !self.server.insecure && !self.auth.is_on() {
             return refused(format!(
                 "server.listen is {address}, which others can reach, and this server asks nobody who they are: \
-                 listen on 127.0.0.1, or say --insecure (server.insecure) where something else guards it"
+                 set auth.principals or auth.issuers, listen on 127.0.0.1, or say --insecure (server.insecure) where \
+                 something else guards it"
             ));
         }
         if let Some((key, value)) = self.counts().into_iter().find(|(_, value)| !(1..=COUNT_MAX).contains(value)) {
@@ -346,14 +289,17 @@ impl Config {
                 return refused(format!("storage.allowed_locations: {error}"));
             }
         }
+        self.server.check()?;
+        self.limits.check()?;
         self.secrets.read()?;
+        self.auth.check()?;
         self.commit.defaults()?;
         Ok(self)
     }
 
     /// The settings that would stop everything if they were 0.
-    fn counts(&self) -> [(&'static str, u64); 12] {
-        [
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        vec![
             ("server.connections", self.server.connections as u64),
             ("server.header_timeout_ms", self.server.header_timeout_ms),
             ("database.connections", self.database.connections.into()),
@@ -366,6 +312,8 @@ impl Config {
             ("limits.concurrent_requests", self.limits.concurrent_requests as u64),
             ("limits.body_bytes", self.limits.body_bytes as u64),
             ("limits.metadata_body_bytes", self.limits.metadata_body_bytes as u64),
+            ("limits.bodies_bytes", self.limits.bodies_bytes as u64),
+            ("limits.body_timeout_ms", self.limits.body_timeout_ms),
         ]
     }
 

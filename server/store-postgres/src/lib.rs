@@ -17,6 +17,7 @@ mod lineage;
 mod migrate;
 mod namespaces;
 mod pools;
+mod principals;
 mod purge;
 mod tabulars;
 #[cfg(test)]

@@ -3,18 +3,18 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{MatchedPath, OriginalUri, Request};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use catalog::context::Noted;
 use catalog::error::{Error, Kind};
 use catalog::ident::NamespaceIdent;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::{Instrument, Span, field};
 
 use crate::api::error::{ApiError, Failure};
+use crate::auth::Caller;
 use crate::telemetry;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -99,9 +99,14 @@ fn outcome(status: StatusCode) -> &'static str {
     }
 }
 
-/// Who called. Nobody is asked yet.
-fn principal(_response: &Response) -> &str {
-    "anonymous"
+/// Who called, as the layer that asks has left it on the answer.
+fn principal(response: &Response) -> &str {
+    response.extensions().get::<Caller>().map_or("anonymous", |caller| caller.principal.name())
+}
+
+/// Says in the log who called.
+pub fn tell_principal(name: &str) {
+    Span::current().record("principal", name);
 }
 
 /// Says in the log which warehouse the request is for.
@@ -126,6 +131,8 @@ pub async fn answer_failures(request: Request, next: Next) -> Response {
     if let Some(Failure(failure)) = response.extensions_mut().remove::<Failure>() {
         log(&failure);
         let headers = std::mem::take(response.headers_mut());
+        // Who asked is still to be told above.
+        let extensions = std::mem::take(response.extensions_mut());
         response = (failure.status(), failure.body(&id)).into_response();
         response.headers_mut().extend(
             headers
@@ -133,6 +140,7 @@ pub async fn answer_failures(request: Request, next: Next) -> Response {
                 .filter_map(|(name, value)| Some((name?, value)))
                 .filter(|(name, _)| *name != header::CONTENT_TYPE && *name != header::CONTENT_LENGTH),
         );
+        response.extensions_mut().extend(extensions);
     }
     if head { without_body(response) } else { response }
 }
@@ -153,19 +161,6 @@ fn without_body(response: Response) -> Response {
     Response::from_parts(parts, axum::body::Body::empty())
 }
 
-/// Turns a request away before it has touched anything, where too many are under way.
-pub async fn shed_load(State(places): State<Arc<Semaphore>>, request: Request, next: Next) -> Response {
-    match places.try_acquire() {
-        Ok(_place) => next.run(request).await,
-        Err(_) => {
-            telemetry::count_shed();
-            let error =
-                Error::new(Kind::Overloaded, "too many requests are under way: come back after Retry-After seconds");
-            ApiError::from(error).into_response()
-        }
-    }
-}
-
 /// The answer where a handler panicked.
 pub fn answer_panic(panic: Box<dyn Any + Send>) -> Response {
     let text = panic.downcast_ref::<String>().cloned();
@@ -174,10 +169,10 @@ pub fn answer_panic(panic: Box<dyn Any + Send>) -> Response {
     ApiError::from(Error::new(Kind::Internal, "a handler panicked").with_source(cause)).into_response()
 }
 
-pub async fn no_such_route(request: Request) -> ApiError {
-    ApiError::no_such_route(request.uri().path())
+pub async fn no_such_route(OriginalUri(uri): OriginalUri) -> ApiError {
+    ApiError::no_such_route(uri.path())
 }
 
-pub async fn method_not_allowed(request: Request) -> ApiError {
-    ApiError::method_not_allowed(request.method().as_str(), request.uri().path())
+pub async fn method_not_allowed(OriginalUri(uri): OriginalUri, method: Method) -> ApiError {
+    ApiError::method_not_allowed(method.as_str(), uri.path())
 }

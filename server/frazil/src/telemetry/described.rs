@@ -3,9 +3,11 @@
 use metrics::{counter, describe_counter, describe_gauge, describe_histogram};
 use metrics_process::Collector;
 
-const COUNTERS: [(&str, &str); 16] = [
+const COUNTERS: [(&str, &str); 18] = [
     ("frazil_http_requests_total", "Requests that were answered."),
     ("frazil_http_requests_shed_total", "Requests turned away because too many were under way."),
+    ("frazil_auth_refusals_total", "Requests that were not let through, by the reason."),
+    ("frazil_auth_key_fetches_total", "Times that an issuer was asked for its keys."),
     ("frazil_files_operations_total", "Operations on metadata and data files."),
     ("frazil_sql_round_trips_total", "Statements that were sent to the database."),
     ("frazil_purges_total", "Deletions in the background."),
