@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import alerts
 import azurite
 import fuzzing
 import machine
@@ -128,6 +129,7 @@ CARGO = (
     Suite("clippy", "clippy, warnings denied", clippy),
     Suite("sqlx", "the stores' .sqlx against freshly migrated databases", sqlx),
     Suite("openapi", "openapi/frazil.yaml against `frazil openapi`", openapi),
+    Suite("alerts", "the alert rules and the dashboard, against promtool and a server's metrics", alerts.check),
     Suite("unit", "cargo test: rules, both stores, black box over HTTP", unit),
     Suite("faults", "the server against killed processes, cut connections, failing databases and disks", faults),
     Suite("fuzz", "each fuzz target over its corpus, then for a minute", fuzzing.run_all, ("cargo-fuzz",)),

@@ -27,6 +27,7 @@ pub trait Store:
     + EventStore
     + IdempotencyStore
     + PurgeStore
+    + Pools
     + PrincipalStore
 {
 }
@@ -41,8 +42,23 @@ impl<S> Store for S where
         + EventStore
         + IdempotencyStore
         + PurgeStore
+        + Pools
         + PrincipalStore
 {
+}
+
+/// The connections of a pool now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolUse {
+    pub name: &'static str,
+    pub in_use: u32,
+    pub idle: u32,
+    pub max: u32,
+}
+
+/// Tells how the pools of connections to the database are used.
+pub trait Pools: Send + Sync + 'static {
+    fn pools(&self) -> Vec<PoolUse>;
 }
 
 type Source = Box<dyn std::error::Error + Send + Sync>;

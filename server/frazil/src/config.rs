@@ -24,6 +24,9 @@ pub use server::{LimitsConfig, ServerConfig, TlsConfig};
 /// More than any of the counted settings can use; semaphores take no larger one.
 const COUNT_MAX: u64 = 1 << 40;
 
+/// Each table that metrics show by its name has some 35 series.
+const TABLES_SHOWN_MAX: usize = 10_000;
+
 /// All settings. Durations are in milliseconds and sizes in bytes, as their names say.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -166,11 +169,15 @@ pub enum LogFormat {
     Json,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TelemetryConfig {
     /// Where traces go, by OTLP over HTTP, as in `http://localhost:4318/v1/traces`.
     pub otlp_endpoint: Option<String>,
+    /// The share of requests that are traced where their caller does not say, from 0 to 1.
+    pub trace_ratio: f64,
+    /// Tables that metrics show by their names; all others are shown as one.
+    pub tables_max: usize,
 }
 
 impl Default for DatabaseConfig {
@@ -222,6 +229,12 @@ impl Default for CommitConfig {
 impl Default for LogConfig {
     fn default() -> Self {
         Self { format: LogFormat::Text, filter: "info".to_owned() }
+    }
+}
+
+impl Default for TelemetryConfig {
+    fn default() -> Self {
+        Self { otlp_endpoint: None, trace_ratio: 1.0, tables_max: 100 }
     }
 }
 
@@ -279,6 +292,13 @@ impl Config {
         }
         if self.commit.metadata_delete_grace_ms < 0 {
             return refused("commit.metadata_delete_grace_ms must not be negative".to_owned());
+        }
+        let TelemetryConfig { trace_ratio, tables_max, .. } = self.telemetry;
+        if !(0.0..=1.0).contains(&trace_ratio) {
+            return refused(format!("telemetry.trace_ratio is {trace_ratio}: it must be from 0 to 1"));
+        }
+        if tables_max > TABLES_SHOWN_MAX {
+            return refused(format!("telemetry.tables_max is {tables_max}: it must be at most {TABLES_SHOWN_MAX}"));
         }
         let database = self.database_url();
         if database.scheme() != "sqlite" && !database.is_postgres() {

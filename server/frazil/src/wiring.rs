@@ -21,6 +21,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::config::{Config, ConfigError, DatabaseUrl, StorageConfig};
+use crate::telemetry;
 
 mod databases;
 mod examination;
@@ -131,6 +132,7 @@ fn options(config: &Config) -> Result<CatalogOptions, ConfigError> {
 fn files_options(config: &Config) -> FilesOptions {
     FilesOptions {
         max_concurrent_operations: config.storage.concurrent_operations,
+        trace_headers: telemetry::trace_headers,
         own_files: own_files(config),
         ..FilesOptions::default()
     }
@@ -160,6 +162,7 @@ fn commit_options(config: &Config) -> Result<CommitOptions, ConfigError> {
             log_days: commit.log_retention_days,
             event_days: commit.event_retention_days,
         },
+        tables_shown_max: config.telemetry.tables_max,
     })
 }
 

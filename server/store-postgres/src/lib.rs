@@ -18,6 +18,7 @@ mod lineage;
 mod migrate;
 mod namespaces;
 mod pooler;
+mod pools;
 mod principals;
 mod purge;
 mod replica;

@@ -21,6 +21,7 @@ mod examine;
 mod idempotency;
 mod lineage;
 mod namespaces;
+mod pools;
 mod principals;
 mod purge;
 mod tabulars;

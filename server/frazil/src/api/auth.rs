@@ -10,7 +10,7 @@ use catalog::context::lapsed;
 use metrics::counter;
 use tokio::time::Instant;
 
-use crate::api::Api;
+use crate::api::{Api, edge};
 use crate::api::error::ApiError;
 use crate::api::source::Source;
 use crate::auth::{Authenticator, Caller, Denied};
@@ -33,6 +33,7 @@ pub async fn ask(State(api): State<Api>, request: Request, next: Next) -> Respon
 
 /// With the caller on the request, for the handlers, and on the answer, for the log.
 async fn answer(caller: Caller, mut request: Request, next: Next) -> Response {
+    edge::tell_principal(caller.principal.name());
     request.extensions_mut().insert(caller.clone());
     let mut response = next.run(request).await;
     response.extensions_mut().insert(caller);
