@@ -8,7 +8,6 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use catalog::Catalog;
 use catalog::context::Clock;
 use metrics_exporter_prometheus::PrometheusHandle;
-use tokio::sync::Semaphore;
 use tower::ServiceBuilder;
 use tower_http::CompressionLevel;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -31,8 +30,11 @@ pub mod management;
 pub mod names;
 pub mod operations;
 pub mod place;
+pub mod places;
 pub mod request;
 pub mod unread;
+
+use places::Places;
 
 /// Smaller answers are sent as they are, in bytes.
 const COMPRESS_ABOVE_BYTES: u64 = 4096;
@@ -120,10 +122,10 @@ pub fn routes() -> OpenApiRouter<Api> {
 
 /// The whole service.
 pub fn router(api: Api) -> Router {
-    let places = Arc::new(Semaphore::new(api.limits().concurrent_requests));
+    let places = Arc::new(Places::new(api.limits().concurrent_requests));
     let (catalog, _) = iceberg::routes().merge(coordination::routes()).merge(management::routes()).split_for_parts();
     // Turns away before a byte of the body is read; health and metrics are answered all the more.
-    let catalog = catalog.layer(from_fn_with_state(places, edge::shed_load));
+    let catalog = catalog.layer(from_fn_with_state(places, places::shed_load));
     let (operations, _) = operations::routes().split_for_parts();
     // Outermost first.
     let layers = ServiceBuilder::new()

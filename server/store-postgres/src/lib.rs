@@ -3,19 +3,20 @@
 use std::time::Duration;
 
 use catalog::store::{StoreError, sent};
-use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
-use sqlx::{Connection, PgPool, Postgres};
+use sqlx::{Connection, PgPool};
 
 mod columns;
 mod commit_log;
 mod commits;
 mod error;
 mod events;
+mod hosts;
 mod idempotency;
 mod lineage;
 mod migrate;
 mod namespaces;
+mod pool;
 mod purge;
 mod tabulars;
 #[cfg(test)]
@@ -26,6 +27,8 @@ pub use error::OpenError;
 pub use migrate::MIGRATOR;
 
 use error::aborted;
+use hosts::Hosts;
+use pool::{Lent, Pool, in_time};
 
 /// For how long a statement waits for another one's row. Beyond it the statement is aborted.
 const LOCK_TIMEOUT_MS: &str = "5000";
@@ -50,22 +53,22 @@ const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 /// All ports of the catalog over one pool; clones share it.
 #[derive(Debug, Clone)]
 pub struct PostgresStore {
-    pool: PgPool,
+    pool: Pool,
 }
 
 impl PostgresStore {
-    /// Connects to `postgres://…` and brings the schema up to date; of several that do so at once, one does and the
-    /// others wait. Requests wait for one of `pool_size` connections for up to `acquire_timeout`.
+    /// Connects to `postgres://…`, of several servers to the one that takes writes, and brings the schema up to date; of
+    /// several processes that do so at once, one does and the others wait. Requests wait for one of `pool_size` connections for up to `acquire_timeout`.
     pub async fn connect(url: &str, pool_size: u32, acquire_timeout: Duration) -> Result<Self, OpenError> {
-        migrate::migrate(&url.parse().map_err(OpenError::Connect)?).await?;
+        migrate::migrate(&primary(&hosts(url)?).await?).await?;
         Self::open(url, pool_size, acquire_timeout).await
     }
 
     /// As [`Self::connect`], over a database whose schema somebody else brings up to date; any other is refused.
     pub async fn open(url: &str, pool_size: u32, acquire_timeout: Duration) -> Result<Self, OpenError> {
-        let options: PgConnectOptions = url.parse().map_err(OpenError::Connect)?;
-        migrate::check(&options).await?;
-        let pool = PgPoolOptions::new()
+        let hosts = hosts(url)?;
+        migrate::check(&primary(&hosts).await?).await?;
+        let options = PgPoolOptions::new()
             .max_connections(pool_size)
             .acquire_timeout(acquire_timeout)
             .test_before_acquire(false)
@@ -76,32 +79,39 @@ impl PostgresStore {
                     }
                     Ok(true)
                 })
-            })
-            .connect_with(session(options))
-            .await
-            .map_err(OpenError::Connect)?;
+            });
+        let pool = Pool::open(hosts.each(session), options).await.map_err(OpenError::Connect)?;
         warn_of_missing_bounds(&pool).await.map_err(OpenError::Connect)?;
-        Ok(Self::over(pool))
+        Ok(Self { pool })
     }
 
     /// Over a pool whose database has the schema of [`MIGRATOR`].
     pub fn over(pool: PgPool) -> Self {
-        Self { pool }
+        Self { pool: Pool::over(pool) }
     }
 
     /// Does the database answer?
     pub async fn ping(&self) -> Result<(), StoreError> {
-        sent("ping", self.acquire().await?).ping().await.map_err(aborted)
+        let mut conn = sent("ping", self.acquire().await?);
+        in_time(conn.ping()).await.map_err(aborted)
     }
 
-    async fn acquire(&self) -> Result<PoolConnection<Postgres>, StoreError> {
-        self.pool.acquire().await.map_err(aborted)
+    async fn acquire(&self) -> Result<Lent, StoreError> {
+        self.pool.lend().await.map_err(aborted)
     }
 
     /// A connection of its own, outside of the pool, to whatever is the primary now.
     async fn fresh(&self) -> Result<PgConnection, StoreError> {
-        PgConnection::connect_with(&self.pool.connect_options()).await.map_err(aborted)
+        self.pool.fresh().await.map_err(aborted)
     }
+}
+
+fn hosts(url: &str) -> Result<Hosts, OpenError> {
+    Hosts::parse(url).map_err(OpenError::Connect)
+}
+
+async fn primary(hosts: &Hosts) -> Result<PgConnectOptions, OpenError> {
+    hosts.find().await.map_err(OpenError::Connect)
 }
 
 /// The settings that must hold in every session, whatever the role says.
@@ -110,7 +120,7 @@ fn session(options: PgConnectOptions) -> PgConnectOptions {
 }
 
 /// A pooler in between may drop what a session asks for: then only the settings of the role are left.
-async fn warn_of_missing_bounds(pool: &PgPool) -> Result<(), sqlx::Error> {
+async fn warn_of_missing_bounds(pool: &Pool) -> Result<(), sqlx::Error> {
     for name in missing_bounds(pool).await? {
         tracing::warn!(
             "the sessions of the database role have no {name}: a client that dies in a transaction can hold its row locks \
@@ -121,7 +131,7 @@ async fn warn_of_missing_bounds(pool: &PgPool) -> Result<(), sqlx::Error> {
 }
 
 /// Those of [`BOUNDS`] without a value. A local socket has no use for that of TCP.
-async fn missing_bounds(pool: &PgPool) -> Result<Vec<String>, sqlx::Error> {
+async fn missing_bounds(pool: &Pool) -> Result<Vec<String>, sqlx::Error> {
     sqlx::query_scalar!(
         r#"SELECT name AS "name!" FROM pg_settings
             WHERE name = ANY($1) AND setting = '0' AND (inet_client_addr() IS NOT NULL OR name NOT LIKE 'tcp%')
@@ -133,9 +143,9 @@ async fn missing_bounds(pool: &PgPool) -> Result<Vec<String>, sqlx::Error> {
 }
 
 /// Gives the connection back to the pool, unless its last word is in doubt: then nothing more is sent on it.
-fn give_back<T>(conn: PoolConnection<Postgres>, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
+fn give_back<T>(conn: Lent, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
     if matches!(outcome, Err(StoreError::OutcomeUnknown(_))) {
-        drop(conn.detach());
+        conn.give_up();
     }
     outcome
 }

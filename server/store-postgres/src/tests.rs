@@ -123,10 +123,10 @@ async fn an_attempt_under_way_is_pending_and_then_what_it_came_to(pool: PgPool) 
 async fn a_connection_in_doubt_is_not_used_again(pool: PgPool) {
     let store = PostgresStore::over(pool);
     let conn = store.acquire().await.unwrap();
-    let size = store.pool.size();
+    let size = store.pool.now().size();
     let in_doubt: Result<(), _> = Err(StoreError::OutcomeUnknown("lost".into()));
     assert!(give_back(conn, in_doubt).is_err());
-    assert_eq!(store.pool.size(), size - 1);
+    assert_eq!(store.pool.now().size(), size - 1);
 }
 
 #[sqlx::test(migrator = "crate::MIGRATOR")]
@@ -208,7 +208,7 @@ async fn replicas_that_start_on_an_empty_database_all_come_up(pool: PgPool) {
         let store = store.unwrap();
         store.ping().await.unwrap();
         assert!(store.warehouses(&Page::ALL).await.unwrap().is_empty());
-        store.pool.close().await;
+        store.pool.now().close().await;
     }
 }
 
@@ -229,7 +229,7 @@ async fn every_session_has_its_bounds_and_waits_for_durable_commits(pool: PgPool
     assert!(missing_bounds(&store.pool).await.unwrap().is_empty());
     let shown: String = sqlx::query_scalar("SHOW synchronous_commit").fetch_one(&store.pool).await.unwrap();
     assert_eq!(shown, "on");
-    store.pool.close().await;
+    store.pool.now().close().await;
 }
 
 #[sqlx::test(migrator = "crate::MIGRATOR")]
@@ -238,7 +238,7 @@ async fn a_session_without_its_bounds_is_found_out(pool: PgPool) {
     let options = (*pool.connect_options()).clone().options(BOUNDS.map(|(name, _)| (name, "0")));
     let unbounded = PgPool::connect_with(options).await.unwrap();
     assert_eq!(
-        missing_bounds(&unbounded).await.unwrap(),
+        missing_bounds(&Pool::over(unbounded.clone())).await.unwrap(),
         ["idle_in_transaction_session_timeout", "lock_timeout", "tcp_user_timeout"]
     );
     unbounded.close().await;
@@ -246,7 +246,7 @@ async fn a_session_without_its_bounds_is_found_out(pool: PgPool) {
 
 #[sqlx::test(migrations = false)]
 async fn the_role_keeps_the_bounds_in_this_database_alone(pool: PgPool) {
-    connect(&pool).await.unwrap().pool.close().await;
+    connect(&pool).await.unwrap().pool.now().close().await;
     let kept = "SELECT setconfig FROM pg_db_role_setting
                  WHERE setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())
                    AND setrole = current_user::regrole";
@@ -271,8 +271,8 @@ async fn a_schema_that_is_not_up_to_date_is_refused_until_it_is(pool: PgPool) {
     let url = pool.connect_options().to_url_lossy();
     let open = || PostgresStore::open(url.as_str(), 1, Duration::from_secs(30));
     assert!(matches!(open().await, Err(OpenError::SchemaTooOld)));
-    connect(&pool).await.unwrap().pool.close().await;
-    open().await.unwrap().pool.close().await;
+    connect(&pool).await.unwrap().pool.now().close().await;
+    open().await.unwrap().pool.now().close().await;
 }
 
 #[tokio::test]

@@ -3,12 +3,11 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use catalog::error::{Error, Kind};
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::{Instrument, field};
 
@@ -90,19 +89,6 @@ fn without_body(response: Response) -> Response {
     parts.headers.remove(header::CONTENT_TYPE);
     parts.headers.remove(header::CONTENT_LENGTH);
     Response::from_parts(parts, axum::body::Body::empty())
-}
-
-/// Turns a request away before it has touched anything, where too many are under way.
-pub async fn shed_load(State(places): State<Arc<Semaphore>>, request: Request, next: Next) -> Response {
-    match places.try_acquire() {
-        Ok(_place) => next.run(request).await,
-        Err(_) => {
-            telemetry::count_shed();
-            let error =
-                Error::new(Kind::Overloaded, "too many requests are under way: come back after Retry-After seconds");
-            ApiError::from(error).into_response()
-        }
-    }
 }
 
 /// The answer where a handler panicked.
