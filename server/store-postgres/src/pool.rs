@@ -23,7 +23,7 @@ const RETURN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How often the primary is asked whether it still is, where there are others.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-const LOOK_TIMEOUT: Duration = Duration::from_secs(3);
+const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A bounded number of connections; clones share them. As an executor it runs one statement on one of them.
 #[derive(Debug, Clone)]
@@ -190,7 +190,7 @@ impl<'p> Executor<'p> for &'p Pool {
             let mut conn = self.lend().await?;
             in_time(conn.fetch_many(query).try_collect::<Vec<_>>()).await
         };
-        stream::once(answered).map_ok(|all| stream::iter(all).map(Ok)).try_flatten().boxed()
+        stream::once(answered).map_ok(|all| stream::iter(all).map(Ok::<_, Error>)).try_flatten().boxed()
     }
 
     fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Option<PgRow>, Error>>

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use faults::catalog::{Answer, Catalog};
-use faults::wait::until;
-use faults::writer::Prepared;
+use faults::wait::{HANGS_AFTER, until};
 use faults::writer::identity::spark_batch;
+use faults::writer::{Prepared, Table};
 use serde_json::json;
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::probe::Probe;
 
@@ -99,7 +99,7 @@ async fn write(mut probe: Probe, shared: Arc<Shared>) -> Written {
     let mut acknowledged = Vec::new();
     while !shared.over.load(Ordering::SeqCst) {
         let key = format!("row-{}", acknowledged.len());
-        let prepared = probe.append(&key, spark_batch()).await;
+        let prepared = probe.append_on(&table(&probe).await, &key, spark_batch());
         see_through(&probe, &prepared, &shared).await;
         acknowledged.push(prepared.snapshot_id);
         shared.acknowledged.fetch_add(1, Ordering::SeqCst);
@@ -118,11 +118,25 @@ async fn see_through(probe: &Probe, prepared: &Prepared, shared: &Shared) {
             200 => return,
             429 | 503 => {
                 assert!(answer.retry_after, "{answer:?}");
-                let has_it = probe.table().await.has(prepared.snapshot_id);
+                let has_it = table(probe).await.has(prepared.snapshot_id);
                 assert!(!has_it, "{} was said not to be applied and is: {answer:?}", prepared.snapshot_id);
             }
             _ => assert!(answer.is_unknown(), "{answer:?}"),
         }
+        sleep(PAUSE).await;
+    }
+}
+
+/// The table, as soon as it can be loaded.
+async fn table(probe: &Probe) -> Table {
+    let end = Instant::now() + HANGS_AFTER;
+    loop {
+        let answer = probe.writer.catalog.get(&probe.writer.table).await.unwrap();
+        assert_read(&answer);
+        if answer.status == 200 {
+            return Table::of(answer.json()["metadata"].take(), &probe.writer.branch);
+        }
+        assert!(Instant::now() < end, "waited in vain: the table loads");
         sleep(PAUSE).await;
     }
 }

@@ -53,7 +53,9 @@ pub(super) const TOO_SLOW: &str = "the table moved on faster than this commit co
 /// be a store that hangs.
 fn overdue_after(judged: u32) -> Error {
     match judged {
-        0 => Error::new(Kind::Unavailable, "the commit waited for its turn until its time was over; nothing was changed"),
+        0 => {
+            Error::new(Kind::Unavailable, "the commit waited for its turn until its time was over; nothing was changed")
+        }
         _ => Error::conflict(TOO_SLOW),
     }
 }
