@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test needs and does not get is its failure")]
 
+mod auth;
 mod bodies;
 mod borders;
 mod cli;
@@ -13,7 +14,12 @@ mod doctor;
 mod document;
 mod errors;
 mod etags;
+mod http;
+mod http_drain;
+mod http_place;
+mod http_tls;
 mod idempotency;
+mod issuers;
 mod known_snapshots;
 mod management;
 mod metrics;
@@ -23,10 +29,14 @@ mod nobody;
 mod operations;
 mod pagination;
 mod process;
+mod receiver;
+mod provider;
+mod raw;
 mod s3;
 mod s3_warehouses;
 mod server;
 mod sizes;
 mod tables;
+mod telemetry;
 mod transactions;
 mod views;

@@ -10,15 +10,18 @@ use catalog::context::Clock;
 use catalog::files::{FilesOptions, Place, Storage};
 use catalog::ident::{WarehouseId, WarehouseName};
 use catalog::location::Location;
+use catalog::principals::Principals;
+use catalog::principals::store::PrincipalStore;
 use catalog::store::Store;
 use catalog::warehouses::Warehouse;
 use catalog::{Catalog, CatalogOptions};
 use store_postgres::{PostgresOptions, PostgresStore};
-use store_sqlite::SqliteStore;
+use store_sqlite::{OpenError, SqliteStore};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::config::{Config, ConfigError, DatabaseUrl, StorageConfig};
+use crate::telemetry;
 
 mod databases;
 mod examination;
@@ -57,10 +60,25 @@ pub async fn open(config: &Config) -> Result<Wired, Error> {
     let store = open_store(config, config.database.migrate).await?;
     let catalog = Catalog::new(store, options(config)?, running.clone());
     let home = default_warehouse(&config.storage, clock.as_ref())?;
-    catalog.warehouses.create_first(&home, clock.now_ms()).await?;
+    if config.storage.default_warehouse {
+        catalog.warehouses.create_first(&home, clock.now_ms()).await?;
+    }
     // What the setting says holds from now on.
     catalog.warehouses.allow(&home).await?;
     Ok(Wired { catalog, clock, running })
+}
+
+/// The service principals of the configured database, beside a server that may be running, and the clock.
+pub async fn principals(config: &Config) -> Result<(Principals, Arc<dyn Clock>), Error> {
+    let url = config.database_url();
+    let store: Arc<dyn PrincipalStore> = match url.scheme() {
+        "sqlite" => match SqliteStore::open(&sqlite_path(&url)).await {
+            Err(OpenError::InUse { path }) => Arc::new(SqliteStore::open_beside(&path).await?),
+            opened => Arc::new(opened?),
+        },
+        _ => open_store(config, config.database.migrate).await?,
+    };
+    Ok((Principals::new(store, config.secrets.read()?), Arc::new(Machine)))
 }
 
 /// Brings the database up to date.
@@ -114,9 +132,16 @@ fn options(config: &Config) -> Result<CatalogOptions, ConfigError> {
 fn files_options(config: &Config) -> FilesOptions {
     FilesOptions {
         max_concurrent_operations: config.storage.concurrent_operations,
-        own_files: [&config.file, &config.secrets.key_file].into_iter().flatten().cloned().collect(),
+        trace_headers: telemetry::trace_headers,
+        own_files: own_files(config),
         ..FilesOptions::default()
     }
+}
+
+/// What no secret of a warehouse may be read from.
+fn own_files(config: &Config) -> Arc<[PathBuf]> {
+    let of_issuers = config.auth.issuers.iter().map(|issuer| &issuer.token_file);
+    [&config.file, &config.secrets.key_file].into_iter().chain(of_issuers).flatten().cloned().collect()
 }
 
 fn commit_options(config: &Config) -> Result<CommitOptions, ConfigError> {
@@ -137,6 +162,7 @@ fn commit_options(config: &Config) -> Result<CommitOptions, ConfigError> {
             log_days: commit.log_retention_days,
             event_days: commit.event_retention_days,
         },
+        tables_shown_max: config.telemetry.tables_max,
     })
 }
 

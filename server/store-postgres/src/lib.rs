@@ -18,6 +18,8 @@ mod lineage;
 mod migrate;
 mod namespaces;
 mod pooler;
+mod pools;
+mod principals;
 mod purge;
 mod replica;
 mod sessions;

@@ -21,6 +21,8 @@ mod examine;
 mod idempotency;
 mod lineage;
 mod namespaces;
+mod pools;
+mod principals;
 mod purge;
 mod tabulars;
 #[cfg(test)]
@@ -54,7 +56,7 @@ const BEGIN: &str = "BEGIN IMMEDIATE";
 pub struct SqliteStore {
     readers: SqlitePool,
     writer: SqlitePool,
-    /// Held until the last clone is gone; nothing where the file is only looked at.
+    /// Held until the last clone is gone; `None` beside the process that holds it.
     _lock: Option<Arc<File>>,
 }
 
@@ -64,18 +66,30 @@ impl SqliteStore {
     /// A second process is refused: it would take the first one's unfinished work for finished.
     pub async fn open(path: &Path) -> Result<Self, OpenError> {
         let lock = lock(path)?;
-        let options = options(path);
+        let store = Self::connect(path, Some(lock)).await?;
+        MIGRATOR.run(&store.writer).await.map_err(refused)?;
+        let mut conn = store.writer.acquire().await.map_err(OpenError::Open)?;
+        match is_half_copied(&mut conn).await.map_err(OpenError::Open)? {
+            true => Err(OpenError::HalfCopied),
+            false => Ok(store),
+        }
+    }
+
+    /// Opens the file beside the server that has it, for rows that no commit of that server depends on. The schema must
+    /// be that of this version.
+    pub async fn open_beside(path: &Path) -> Result<Self, OpenError> {
+        let store = Self::connect(path, None).await?;
+        examine::check_schema(&store.readers).await?;
+        Ok(store)
+    }
+
+    async fn connect(path: &Path, lock: Option<File>) -> Result<Self, OpenError> {
+        let options = options(path).create_if_missing(lock.is_some());
         let pool = SqlitePoolOptions::new().acquire_timeout(ACQUIRE_TIMEOUT);
         let writer = pool.clone().max_connections(1).connect_with(options.clone()).await;
         let writer = writer.map_err(OpenError::Open)?;
-        MIGRATOR.run(&writer).await.map_err(refused)?;
-        let mut conn = writer.acquire().await.map_err(OpenError::Open)?;
-        if is_half_copied(&mut conn).await.map_err(OpenError::Open)? {
-            return Err(OpenError::HalfCopied);
-        }
-        drop(conn);
         let readers = pool.max_connections(READERS).connect_lazy_with(options.pragma("query_only", "on"));
-        Ok(Self { readers, writer, _lock: Some(Arc::new(lock)) })
+        Ok(Self { readers, writer, _lock: lock.map(Arc::new) })
     }
 
     /// To be read alone, whoever else uses the file. Its schema must be up to date.

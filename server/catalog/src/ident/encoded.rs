@@ -1,8 +1,10 @@
-//! Names in paths and queries: split while they are still encoded, decoded once, read again only where nothing has that name.
+//! Names as clients encode them into paths and queries: split while they are still encoded, decoded once, read again only
+//! where nothing has that name.
 
-use catalog::error::{Error, Result};
-use catalog::ident::NamespaceIdent;
 use percent_encoding::percent_decode_str;
+
+use super::NamespaceIdent;
+use crate::error::{Error, Result};
 
 /// Between the levels of a namespace, as it is written before decoding. The bare control character is taken too.
 const SEPARATORS: [&str; 3] = ["%1F", "%1f", "\u{1f}"];
