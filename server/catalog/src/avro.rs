@@ -292,10 +292,12 @@ fn make_plain(schema: &mut Json, defined: &mut HashSet<String>) {
 }
 
 fn give_avro_name(field: &mut Json, position: usize) {
+    // What is no object is no field, which the parser tells.
+    let Json::Object(field) = field else { return };
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let name = field.get("name").and_then(Json::as_str).unwrap_or_default();
     if !name.chars().all(plain) || !name.starts_with(|c: char| plain(c) && !c.is_ascii_digit()) {
-        field["name"] = Json::from(format!("field_at_{position}"));
+        field.insert("name".to_owned(), format!("field_at_{position}").into());
     }
 }
 

@@ -94,6 +94,18 @@ fn records_that_take_no_room_do_not_count_for_ever() {
 }
 
 #[test]
+fn a_schema_that_is_none_is_unreadable() {
+    let whole = container(SCHEMA, Codec::Null, &[]);
+    for (part, other) in [(r#"{"name": "a", "type": "long", "field-id": 7}"#, r#""name""#), (r#""long""#, r#""lo""#)] {
+        let at = whole.windows(part.len()).position(|window| window == part.as_bytes()).unwrap();
+        let mut damaged = whole.clone();
+        let padded = format!("{other:width$}", width = part.len());
+        damaged[at..at + part.len()].copy_from_slice(padded.as_bytes());
+        assert!(File::open(&damaged).is_err(), "{other}");
+    }
+}
+
+#[test]
 fn a_codec_that_nobody_knows_is_told() {
     let whole = container(SCHEMA, Codec::Null, &[]);
     let at = whole.windows(4).rposition(|window| window == b"null").unwrap();
