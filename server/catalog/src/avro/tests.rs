@@ -94,9 +94,24 @@ fn records_that_take_no_room_do_not_count_for_ever() {
 }
 
 #[test]
+fn types_with_names_that_are_no_avro_names_are_read() {
+    let schema = SCHEMA.replace("inner", "in/ner").replace(r#""r""#, r#""""#);
+    let mut read = Vec::new();
+    let whole = container(&schema, Codec::Null, &[row(1, Some("x"))]);
+    let note = |record: Value, _: &[u8]| {
+        read.push(record);
+        Ok(())
+    };
+    File::open(&whole).unwrap().for_each(note).unwrap();
+    assert_eq!(read, [row(1, Some("x"))]);
+}
+
+#[test]
 fn a_schema_that_is_none_is_unreadable() {
     let whole = container(SCHEMA, Codec::Null, &[]);
-    for (part, other) in [(r#"{"name": "a", "type": "long", "field-id": 7}"#, r#""name""#), (r#""long""#, r#""lo""#)] {
+    let field = r#"{"name": "a", "type": "long", "field-id": 7}"#;
+    for (part, other) in [(field, r#""name""#), (r#""long""#, r#""lo""#), (r#""long""#, r#""l/""#), (r#""inner""#, "7")]
+    {
         let at = whole.windows(part.len()).position(|window| window == part.as_bytes()).unwrap();
         let mut damaged = whole.clone();
         let padded = format!("{other:width$}", width = part.len());
