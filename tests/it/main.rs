@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test needs and does not get is its failure")]
 
+mod auth;
 mod bodies;
 mod borders;
 mod cli;
@@ -16,6 +17,7 @@ mod http_drain;
 mod http_place;
 mod http_tls;
 mod idempotency;
+mod issuers;
 mod known_snapshots;
 mod management;
 mod metrics;
@@ -25,6 +27,7 @@ mod nobody;
 mod operations;
 mod pagination;
 mod process;
+mod provider;
 mod raw;
 mod s3;
 mod s3_warehouses;

@@ -16,13 +16,17 @@ use uuid::Uuid;
 
 use crate::document;
 
-/// Runs each named test on both stores, as `sqlite::NAME` and `postgres::NAME`.
+/// Runs each named test on both stores, as `sqlite::NAME` and `postgres::NAME`; with other settings than the default ones
+/// where a function that sets them is named first.
 macro_rules! on_both_stores {
     ($($name:ident),+ $(,)?) => {
+        $crate::server::on_both_stores! { with |_| {}; $($name),+ }
+    };
+    (with $set:expr; $($name:ident),+ $(,)?) => {
         mod sqlite {$(
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                let server = crate::server::TestServer::on_sqlite().await;
+                let server = crate::server::TestServer::with($set).await;
                 super::$name(&server).await;
                 server.end().await;
             }
@@ -30,7 +34,7 @@ macro_rules! on_both_stores {
         mod postgres {$(
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                let server = crate::server::TestServer::on_postgres().await;
+                let server = crate::server::TestServer::on_postgres_with($set).await;
                 super::$name(&server).await;
                 server.end().await;
             }
@@ -77,10 +81,18 @@ impl TestServer {
     }
 
     pub async fn on_postgres() -> Self {
+        Self::on_postgres_with(|_| {}).await
+    }
+
+    pub async fn on_postgres_with(set: impl FnOnce(&mut Config)) -> Self {
         let database = Database::create().await;
         let url = database.url();
         let data = tempfile::tempdir().unwrap();
-        Self::begin(data, Some(database), |config| config.database.url = Some(DatabaseUrl::from(url))).await
+        let on_database = |config: &mut Config| {
+            config.database.url = Some(DatabaseUrl::from(url));
+            set(config);
+        };
+        Self::begin(data, Some(database), on_database).await
     }
 
     async fn begin(data: TempDir, database: Option<Database>, set: impl FnOnce(&mut Config)) -> Self {
@@ -108,9 +120,24 @@ impl TestServer {
 
     /// Ends the server and begins another on the same data.
     pub async fn again(self) -> Self {
+        self.again_with(|_| {}).await
+    }
+
+    pub async fn again_with(self, set: impl FnOnce(&mut Config)) -> Self {
         let (data, database) = self.stop().await;
         let url = database.as_ref().map(|database| DatabaseUrl::from(database.url()));
-        Self::begin(data, database, |config| config.database.url = url).await
+        let on_database = |config: &mut Config| {
+            config.database.url = url;
+            set(config);
+        };
+        Self::begin(data, database, on_database).await
+    }
+
+    /// The flags of commands that work on the same state.
+    pub fn flags(&self) -> Vec<String> {
+        let data_dir = ["--data-dir".to_owned(), self.data.path().display().to_string()];
+        let database = self.database.iter().flat_map(|database| ["--database-url".to_owned(), database.url()]);
+        data_dir.into_iter().chain(database).collect()
     }
 
     async fn stop(self) -> (TempDir, Option<Database>) {
@@ -270,12 +297,23 @@ impl Answer {
             assert_eq!(self.text, "", "{}", self.asked);
         } else if failed {
             let error = &self.json()["error"];
+            if error.is_string() {
+                // As OAuth has it, where one logs in.
+                assert!(self.asked.ends_with("/v1/oauth/tokens"), "{}: {}", self.asked, self.text);
+                assert!(self.json()["error_description"].is_string(), "{}: {}", self.asked, self.text);
+                return self.check_headers();
+            }
             assert_eq!(error["code"], self.status.as_u16(), "{}: {}", self.asked, self.text);
             assert!(error["message"].is_string() && error["type"].is_string(), "{}: {}", self.asked, self.text);
             assert_eq!(error["stack"], Value::Null, "{}: {}", self.asked, self.text);
         }
+        self.check_headers();
+    }
+
+    fn check_headers(&self) {
         let again = matches!(self.status.as_u16(), 429 | 503);
         assert_eq!(self.header("retry-after").is_some(), again, "{} {}", self.asked, self.status);
+        assert_eq!(self.header("www-authenticate").is_some(), self.status == 401, "{} {}", self.asked, self.status);
         assert!(self.header("x-request-id").is_some(), "{}", self.asked);
     }
 }

@@ -153,14 +153,18 @@ impl Commits {
         let (mut changes, faults) = self.read(warehouse, request.changes).await?;
         // Before any refusal: a 4xx for what landed would make clients delete live files.
         if self.landed_before(ctx, warehouse, &mut changes).await? {
-            // An entry that cannot be read cannot have landed with the others.
-            return match request.fault {
+            // An entry that cannot be read cannot have landed with the others, and who is known no more is told nothing else.
+            return match request.fault.or_else(|| ctx.principal.lapse()) {
                 None => {
                     changes.iter().for_each(|change| self.write_down_known(ctx, warehouse, change));
                     Ok(Answered { answer: current(&changes), replayed: true, duplicate_of: None })
                 }
                 Some(fault) => Err(in_doubt().with_source(fault)),
             };
+        }
+        // Not written down: who is known no more leaves nothing behind.
+        if let Some(lapse) = ctx.principal.lapse() {
+            return Err(lapse);
         }
         if let Some(fault) = request.fault.into_iter().chain(faults).next() {
             for change in &changes {

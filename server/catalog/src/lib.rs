@@ -21,6 +21,7 @@ pub mod location;
 pub mod metadata;
 pub mod metrics_reports;
 pub mod namespaces;
+pub mod principals;
 pub mod purge;
 pub mod reachable;
 pub mod store;
@@ -54,6 +55,7 @@ pub struct Catalog {
     pub views: views::Views,
     pub metrics_reports: metrics_reports::MetricsReports,
     pub purges: purge::Purges,
+    pub principals: principals::Principals,
     pub mutations: idempotency::Mutations,
     pub files: Arc<files::Files>,
 }
@@ -61,6 +63,7 @@ pub struct Catalog {
 impl Catalog {
     /// Mutations under way are tracked by `running`: a process that stops waits for them.
     pub fn new(store: Arc<dyn store::Store>, options: CatalogOptions, running: TaskTracker) -> Self {
+        let principals = principals::Principals::new(store.clone(), options.secrets_key.clone());
         let files = Arc::new(files::Files::new(options.files, options.secrets_key));
         let documents = documents::Documents::new(files.clone(), options.cache_bytes);
         let mutations = idempotency::Mutations::new(store.clone(), running.clone());
@@ -80,6 +83,7 @@ impl Catalog {
             views: views::Views::new(store.clone(), tabulars, documents.clone()),
             metrics_reports: metrics_reports::MetricsReports::new(tables.clone()),
             purges: purge::Purges::new(store, documents, files.clone()),
+            principals,
             tables,
             mutations,
             files,

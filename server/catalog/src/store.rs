@@ -9,6 +9,7 @@ use crate::error::{Error, Kind};
 use crate::events::EventStore;
 use crate::idempotency::store::IdempotencyStore;
 use crate::namespaces::store::NamespaceStore;
+use crate::principals::store::PrincipalStore;
 use crate::purge::store::PurgeStore;
 use crate::tabulars::TabularStore;
 use crate::warehouses::store::WarehouseStore;
@@ -26,6 +27,7 @@ pub trait Store:
     + EventStore
     + IdempotencyStore
     + PurgeStore
+    + PrincipalStore
 {
 }
 
@@ -39,6 +41,7 @@ impl<S> Store for S where
         + EventStore
         + IdempotencyStore
         + PurgeStore
+        + PrincipalStore
 {
 }
 

@@ -18,9 +18,11 @@ use tower_http::decompression::RequestDecompressionLayer;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::api::load::Load;
+use crate::auth::Authenticator;
 use crate::config::{CommitConfig, LimitsConfig, ServerConfig};
 
 pub mod answer;
+pub mod auth;
 pub mod base_path;
 pub mod coordination;
 pub mod document;
@@ -50,6 +52,7 @@ pub struct Api {
 }
 
 struct Shared {
+    auth: Option<Authenticator>,
     clock: Arc<dyn Clock>,
     commit: CommitConfig,
     limits: LimitsConfig,
@@ -63,6 +66,8 @@ struct Shared {
 /// What the process hands to its API.
 pub struct ApiParts {
     pub catalog: Catalog,
+    /// `None` where nobody is asked who they are.
+    pub auth: Option<Authenticator>,
     pub clock: Arc<dyn Clock>,
     pub commit: CommitConfig,
     pub limits: LimitsConfig,
@@ -75,10 +80,15 @@ pub struct ApiParts {
 impl Api {
     pub fn new(parts: ApiParts) -> Self {
         let endpoints = iceberg::endpoints(&routes().into_openapi());
-        let ApiParts { catalog, clock, commit, limits, server, trusted_proxies, metrics } = parts;
+        let ApiParts { catalog, auth, clock, commit, limits, server, trusted_proxies, metrics } = parts;
         let (trusted_proxies, draining) = (trusted_proxies.into(), AtomicBool::new(false));
-        let shared = Shared { clock, commit, limits, server, trusted_proxies, metrics, draining, endpoints };
+        let shared = Shared { auth, clock, commit, limits, server, trusted_proxies, metrics, draining, endpoints };
         Self { catalog, shared: Arc::new(shared) }
+    }
+
+    /// `None` where nobody is asked who they are.
+    pub fn auth(&self) -> Option<&Authenticator> {
+        self.shared.auth.as_ref()
     }
 
     pub fn clock(&self) -> Arc<dyn Clock> {
@@ -126,6 +136,7 @@ impl Api {
 pub fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::with_openapi(document::head())
         .merge(iceberg::routes())
+        .merge(iceberg::oauth::routes())
         .merge(coordination::routes())
         .merge(management::routes())
         .merge(operations::routes())
@@ -137,25 +148,37 @@ pub fn router(api: Api) -> Router {
     if base_path.is_empty() {
         return at_root(api);
     }
-    let outside = layered(Router::new(), &api).with_state(api.clone());
+    let outside = layered(leading_nowhere(Router::new()), &api).with_state(api.clone());
     base_path::below(&base_path, at_root(api), outside)
 }
 
 /// The service of the listener for metrics and health. It has no base path: no proxy leads to it.
 pub fn metrics_router(api: Api) -> Router {
     let (routes, _) = operations::health().merge(operations::metrics_alone()).split_for_parts();
-    layered(routes, &api).with_state(api)
+    layered(leading_nowhere(routes), &api).with_state(api)
 }
 
 fn at_root(api: Api) -> Router {
+    let load = Load::new(api.limits());
     let (catalog, _) = iceberg::routes().merge(coordination::routes()).merge(management::routes()).split_for_parts();
     // Turns away before a byte of the body is read; health and metrics are answered all the more.
-    let catalog = catalog.layer(from_fn_with_state(Load::new(api.limits()), load::shed));
-    let (mut operations, _) = operations::health().merge(operations::document()).split_for_parts();
+    let mut guarded = catalog.layer(from_fn_with_state(load.clone(), load::shed));
     if api.shared.server.metrics_listen.is_none() {
-        operations = operations.merge(operations::metrics_alone().split_for_parts().0);
+        guarded = guarded.merge(operations::metrics_alone().split_for_parts().0);
     }
-    layered(catalog.merge(operations).merge(document::swagger_ui()), &api).with_state(api)
+    // Whatever is not among the open routes below is asked who it is, the paths that lead nowhere included.
+    let guarded = leading_nowhere(guarded).layer(from_fn_with_state(api.clone(), auth::ask));
+    let (logging_in, _) = iceberg::oauth::routes().split_for_parts();
+    let logging_in = logging_in.layer(from_fn_with_state(load, load::shed));
+    let (open, _) = operations::health().merge(operations::document()).split_for_parts();
+    let open = open.merge(logging_in).merge(document::swagger_ui());
+    let open = open.method_not_allowed_fallback(edge::method_not_allowed);
+    layered(guarded.merge(open), &api).with_state(api)
+}
+
+/// What is answered where no route leads.
+fn leading_nowhere(routes: Router<Api>) -> Router<Api> {
+    routes.fallback(edge::no_such_route).method_not_allowed_fallback(edge::method_not_allowed)
 }
 
 /// Routes with all that is around them.
@@ -182,5 +205,5 @@ fn layered(routes: Router<Api>, api: &Api) -> Router<Api> {
         .layer(from_fn(encoding::settle))
         // Last, so that the limits of bodies count what is unpacked. It reads nothing before a handler does.
         .layer(RequestDecompressionLayer::new().pass_through_unaccepted(true));
-    routes.fallback(edge::no_such_route).method_not_allowed_fallback(edge::method_not_allowed).layer(layers)
+    routes.layer(layers)
 }

@@ -11,6 +11,7 @@ use crate::config::{self, CONFIG_FILE, Config, ConfigError, Hidden};
 
 pub mod client;
 pub mod health;
+pub mod principal;
 pub mod warehouse;
 
 /// How messages name where flags come from.
@@ -39,6 +40,8 @@ pub enum Command {
     Health(health::HealthCommand),
     /// Make, show, change and delete the warehouses of a running server.
     Warehouse(warehouse::WarehouseCommand),
+    /// Make, list, rotate and revoke the service principals that may log in.
+    Principal(principal::PrincipalCommand),
 }
 
 /// The settings that most people need, and a way to all others.
@@ -76,7 +79,7 @@ fn setting(text: &Hidden) -> Result<(String, Value), ConfigError> {
         || ConfigError::Refused("--set is not written like KEY=VALUE, as in --set log.format=json".to_owned());
     let (key, value) = text.reveal().split_once('=').ok_or_else(refused)?;
     config::check_key(COMMAND_LINE, key)?;
-    Ok((key.to_owned(), config::value_of(key, value)))
+    Ok((key.to_owned(), config::value_of(key, value)?))
 }
 
 impl Flags {

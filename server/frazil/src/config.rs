@@ -11,11 +11,13 @@ use figment::providers::Serialized;
 use figment::{Figment, Provider};
 use serde::{Deserialize, Serialize};
 
+mod auth;
 mod keys;
 mod secret;
 mod server;
 
-pub use keys::{CONFIG_FILE, SERVER, check_key, value_of};
+pub use auth::{AuthConfig, IssuerConfig, SigningAlgorithm, check_url};
+pub use keys::{CONFIG_FILE, CREDENTIAL, SERVER, TOKEN, check_key, value_of};
 pub use secret::{DatabaseUrl, Hidden};
 pub use server::{LimitsConfig, ServerConfig, TlsConfig};
 
@@ -30,6 +32,7 @@ pub struct Config {
     pub database: DatabaseConfig,
     pub storage: StorageConfig,
     pub secrets: SecretsConfig,
+    pub auth: AuthConfig,
     pub commit: CommitConfig,
     pub limits: LimitsConfig,
     pub log: LogConfig,
@@ -243,10 +246,11 @@ impl Config {
     fn check(self) -> Result<Self, ConfigError> {
         let refused = |message: String| Err(ConfigError::Refused(message));
         let address = self.server.listen;
-        if !address.ip().is_loopback() && !self.server.insecure {
+        if !address.ip().is_loopback() && !self.server.insecure && !self.auth.is_on() {
             return refused(format!(
                 "server.listen is {address}, which others can reach, and this server asks nobody who they are: \
-                 listen on 127.0.0.1, or say --insecure (server.insecure) where something else guards it"
+                 set auth.principals or auth.issuers, listen on 127.0.0.1, or say --insecure (server.insecure) where \
+                 something else guards it"
             ));
         }
         if let Some((key, value)) = self.counts().into_iter().find(|(_, value)| !(1..=COUNT_MAX).contains(value)) {
@@ -268,6 +272,7 @@ impl Config {
         self.server.check()?;
         self.limits.check()?;
         self.secrets.read()?;
+        self.auth.check()?;
         self.commit.defaults()?;
         Ok(self)
     }

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::api::{Api, ApiParts, document, metrics_router, router};
+use crate::auth::Authenticator;
 use crate::cli::{Cli, Command, Flags};
 use crate::config::Config;
 use crate::serve::tls::Certificate;
@@ -44,6 +45,7 @@ pub fn run(cli: Cli) -> Result<(), Error> {
         }
         Some(Command::Health(command)) => on_runtime(command.run(&mut std::io::stdout())),
         Some(Command::Warehouse(command)) => on_runtime(command.run(&mut std::io::stdout())),
+        Some(Command::Principal(command)) => on_runtime(command.run(&mut std::io::stdout())),
     }
 }
 
@@ -71,6 +73,9 @@ async fn serve_catalog(mut config: Config) -> Result<(), Error> {
         "{}",
         welcome::text(&welcome::catalog_uri(&server.config.server, server.address), &server.config.database_url())
     );
+    if server.config.auth.is_on() {
+        println!("{}", welcome::ASKS);
+    }
     tracing::info!(address = %server.address, database = %server.config.database_url(), "serving");
     let end = CancellationToken::new();
     let outcome = tokio::select! {
@@ -103,8 +108,10 @@ impl Server {
             None => None,
         };
         let Wired { catalog, clock, running } = wiring::open(&config).await?;
+        let auth = Authenticator::open(&config.auth, &catalog.principals, Arc::clone(&clock)).await?;
         let parts = ApiParts {
             catalog: catalog.clone(),
+            auth,
             clock: Arc::clone(&clock),
             commit: config.commit.clone(),
             limits: config.limits.clone(),

@@ -4,6 +4,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::config::{DatabaseUrl, ServerConfig};
 
+/// What is told besides where callers are asked who they are.
+pub const ASKS: &str = "Callers must log in: add credential=ID:SECRET, or your provider's settings, to those above
+(frazil principal create NAME; docs/authentication.md).";
+
 /// Where clients on this machine, or behind the configured address, find the catalog.
 pub fn catalog_uri(config: &ServerConfig, address: SocketAddr) -> String {
     match &config.public_url {

@@ -10,11 +10,13 @@ use catalog::context::Clock;
 use catalog::files::{FilesOptions, Place, Storage};
 use catalog::ident::{WarehouseId, WarehouseName};
 use catalog::location::Location;
+use catalog::principals::Principals;
+use catalog::principals::store::PrincipalStore;
 use catalog::store::Store;
 use catalog::warehouses::Warehouse;
 use catalog::{Catalog, CatalogOptions};
 use store_postgres::PostgresStore;
-use store_sqlite::SqliteStore;
+use store_sqlite::{OpenError, SqliteStore};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
@@ -57,6 +59,19 @@ pub async fn open(config: &Config) -> Result<Wired, Error> {
     Ok(Wired { catalog, clock, running })
 }
 
+/// The service principals of the configured database, beside a server that may be running, and the clock.
+pub async fn principals(config: &Config) -> Result<(Principals, Arc<dyn Clock>), Error> {
+    let url = config.database_url();
+    let store: Arc<dyn PrincipalStore> = match url.scheme() {
+        "sqlite" => match SqliteStore::open(&sqlite_path(&url)).await {
+            Err(OpenError::InUse { path }) => Arc::new(SqliteStore::open_beside(&path).await?),
+            opened => Arc::new(opened?),
+        },
+        _ => open_store(config, config.database.migrate).await?,
+    };
+    Ok((Principals::new(store, config.secrets.read()?), Arc::new(Machine)))
+}
+
 /// Brings the database up to date.
 pub async fn migrate(config: &Config) -> Result<(), Error> {
     open_store(config, true).await.map(|_| ())
@@ -88,13 +103,19 @@ fn options(config: &Config) -> Result<CatalogOptions, ConfigError> {
     Ok(CatalogOptions {
         files: FilesOptions {
             max_concurrent_operations: config.storage.concurrent_operations,
-            own_files: [&config.file, &config.secrets.key_file].into_iter().flatten().cloned().collect(),
+            own_files: own_files(config),
             ..FilesOptions::default()
         },
         cache_bytes: config.limits.metadata_cache_bytes,
         commits: commit_options(config)?,
         secrets_key: config.secrets.read()?,
     })
+}
+
+/// What no secret of a warehouse may be read from.
+fn own_files(config: &Config) -> Arc<[PathBuf]> {
+    let of_issuers = config.auth.issuers.iter().map(|issuer| &issuer.token_file);
+    [&config.file, &config.secrets.key_file].into_iter().chain(of_issuers).flatten().cloned().collect()
 }
 
 fn commit_options(config: &Config) -> Result<CommitOptions, ConfigError> {

@@ -16,6 +16,7 @@ mod idempotency;
 mod lineage;
 mod migrate;
 mod namespaces;
+mod principals;
 mod purge;
 mod tabulars;
 #[cfg(test)]

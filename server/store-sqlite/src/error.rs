@@ -24,6 +24,8 @@ pub enum OpenError {
          start the version that made it, or a later one"
     )]
     SchemaTooNew { version: i64 },
+    #[error("'{}' is in use by a server of another version: use the command of that version", path.display())]
+    OtherVersion { path: PathBuf },
     #[error("the database's schema cannot be brought up to date")]
     Migrate(#[source] MigrateError),
 }

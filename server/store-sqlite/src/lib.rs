@@ -19,6 +19,7 @@ mod events;
 mod idempotency;
 mod lineage;
 mod namespaces;
+mod principals;
 mod purge;
 mod tabulars;
 #[cfg(test)]
@@ -48,8 +49,8 @@ const BEGIN: &str = "BEGIN IMMEDIATE";
 pub struct SqliteStore {
     readers: SqlitePool,
     writer: SqlitePool,
-    /// Held until the last clone is gone.
-    _lock: Arc<File>,
+    /// Held until the last clone is gone; `None` beside the process that holds it.
+    _lock: Option<Arc<File>>,
 }
 
 impl SqliteStore {
@@ -58,9 +59,30 @@ impl SqliteStore {
     /// A second process is refused: it would take the first one's unfinished work for finished.
     pub async fn open(path: &Path) -> Result<Self, OpenError> {
         let lock = lock(path)?;
+        let store = Self::connect(path, Some(lock)).await?;
+        MIGRATOR.run(&store.writer).await.map_err(refused)?;
+        Ok(store)
+    }
+
+    /// Opens the file beside the server that has it, for rows that no commit of that server depends on. The schema must
+    /// be that of this version.
+    pub async fn open_beside(path: &Path) -> Result<Self, OpenError> {
+        let store = Self::connect(path, None).await?;
+        // The table is the migrator's own, so no checked statement knows of it.
+        let newest: Option<i64> = sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations WHERE success")
+            .fetch_one(sent("schema-version", &store.writer))
+            .await
+            .map_err(OpenError::Open)?;
+        match newest == MIGRATOR.iter().map(|migration| migration.version).max() {
+            true => Ok(store),
+            false => Err(OpenError::OtherVersion { path: path.to_path_buf() }),
+        }
+    }
+
+    async fn connect(path: &Path, lock: Option<File>) -> Result<Self, OpenError> {
         let options = SqliteConnectOptions::new()
             .filename(path)
-            .create_if_missing(true)
+            .create_if_missing(lock.is_some())
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
@@ -68,10 +90,9 @@ impl SqliteStore {
         let pool = SqlitePoolOptions::new().acquire_timeout(ACQUIRE_TIMEOUT);
         let writer = pool.clone().max_connections(1).connect_with(options.clone()).await;
         let writer = writer.map_err(OpenError::Open)?;
-        MIGRATOR.run(&writer).await.map_err(refused)?;
         let options = options.pragma("query_only", "on");
         let readers = pool.max_connections(READERS).connect_lazy_with(options);
-        Ok(Self { readers, writer, _lock: Arc::new(lock) })
+        Ok(Self { readers, writer, _lock: lock.map(Arc::new) })
     }
 
     /// Does the database answer?

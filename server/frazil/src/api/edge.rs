@@ -64,6 +64,8 @@ pub async fn answer_failures(request: Request, next: Next) -> Response {
     if let Some(Failure(failure)) = response.extensions_mut().remove::<Failure>() {
         log(&failure);
         let headers = std::mem::take(response.headers_mut());
+        // Who asked is still to be told above.
+        let extensions = std::mem::take(response.extensions_mut());
         response = (failure.status(), failure.body(&id)).into_response();
         response.headers_mut().extend(
             headers
@@ -71,6 +73,7 @@ pub async fn answer_failures(request: Request, next: Next) -> Response {
                 .filter_map(|(name, value)| Some((name?, value)))
                 .filter(|(name, _)| *name != header::CONTENT_TYPE && *name != header::CONTENT_LENGTH),
         );
+        response.extensions_mut().extend(extensions);
     }
     if head { without_body(response) } else { response }
 }

@@ -12,6 +12,7 @@ use utoipa_axum::routes;
 use crate::api::error::Result;
 use crate::api::{Api, document};
 
+/// What anybody may ask.
 pub fn routes() -> OpenApiRouter<Api> {
     health().merge(metrics_alone()).merge(document())
 }

@@ -21,6 +21,7 @@ use crate::api::edge::RequestId;
 use crate::api::error::{ApiError, Result};
 use crate::api::load::Share;
 use crate::api::{Api, encoding, json};
+use crate::auth;
 use crate::config::LimitsConfig;
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -94,7 +95,10 @@ impl RequestBody for NoBody {
 /// The context of the request, without a key.
 pub fn context(parts: &Parts, api: &Api) -> RequestContext {
     RequestContext {
-        principal: Principal::Anonymous,
+        principal: parts
+            .extensions
+            .get::<auth::Caller>()
+            .map_or(Principal::Anonymous, |caller| caller.principal.clone()),
         request_id: parts.extensions.get::<RequestId>().map_or_else(String::new, |id| id.0.to_string()),
         deadline: Instant::now() + Duration::from_millis(api.commit_deadline_ms()),
         clock: api.clock(),
@@ -154,7 +158,7 @@ fn read_object<B: RequestBody>(text: &Bytes) -> catalog::error::Result<B> {
 }
 
 /// The whole body, within its limit and in time.
-async fn read_body(body: Body, share: Option<&Share>, limits: &LimitsConfig, size: BodySize) -> Result<Bytes> {
+pub async fn read_body(body: Body, share: Option<&Share>, limits: &LimitsConfig, size: BodySize) -> Result<Bytes> {
     let limit_bytes = match size {
         BodySize::Plain => limits.body_bytes,
         BodySize::Metadata => limits.metadata_body_bytes,

@@ -9,7 +9,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
-use super::client::{Client, ClientError};
+use super::client::{Access, Client, ClientError};
 use crate::config::{Hidden, SERVER};
 
 const WAREHOUSES: &str = "/management/v1/warehouses";
@@ -26,6 +26,8 @@ pub struct WarehouseCommand {
     /// The server to talk to.
     #[arg(long, global = true, value_name = "URL", env = SERVER, default_value = "http://127.0.0.1:8181")]
     server: String,
+    #[command(flatten)]
+    access: Access,
 }
 
 #[derive(Debug, Subcommand)]
@@ -106,7 +108,7 @@ fn of_store(text: &Hidden) -> Result<(String, Value), Refused> {
 impl WarehouseCommand {
     /// Does what is asked for, and prints the answer to `out`.
     pub async fn run(self, out: &mut (dyn Write + Send)) -> Result<(), Error> {
-        let client = Client::of(&self.server)?;
+        let client = Client::of(&self.server)?.logged_in(&self.access).await?;
         match self.action {
             Action::Create { name, location, settings } => {
                 let body = settings.new_warehouse(&name, &location)?;

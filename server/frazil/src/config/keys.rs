@@ -18,6 +18,16 @@ pub const CONFIG_FILE: &str = "FRAZIL_CONFIG";
 /// Names the server that `frazil warehouse` talks to, and is no setting itself.
 pub const SERVER: &str = "FRAZIL_SERVER";
 
+/// The access token that commands show to the server, and the credential that they get one with; no settings.
+pub const TOKEN: &str = "FRAZIL_TOKEN";
+pub const CREDENTIAL: &str = "FRAZIL_CREDENTIAL";
+
+/// Variables that begin like settings and are none.
+const NO_SETTINGS: [&str; 4] = [CONFIG_FILE, SERVER, TOKEN, CREDENTIAL];
+
+/// The setting that is a list of tables, written in TOML: `[{ issuer = "https://…", audiences = ["…"] }]`.
+const TABLES: &str = "auth.issuers";
+
 /// The setting that is a secret.
 const SECRET: &str = "secrets.key";
 
@@ -78,7 +88,7 @@ fn stranger(table: &toml::Table, prefix: &str, known: &[String]) -> Option<Strin
 }
 
 fn is_setting(name: &str) -> bool {
-    name.starts_with(ENV_PREFIX) && name != CONFIG_FILE && name != SERVER && !arms_failpoints(name)
+    name.starts_with(ENV_PREFIX) && !NO_SETTINGS.contains(&name) && !arms_failpoints(name)
 }
 
 #[cfg(feature = "failpoints")]
@@ -106,17 +116,27 @@ pub fn of_env(env: impl IntoIterator<Item = (String, String)>) -> Result<Setting
             let names: Vec<String> = known.into_keys().collect();
             return Err(unknown("the environment".to_owned(), &name, &names));
         };
-        settings.insert(key.clone(), value_of(key, &value));
+        settings.insert(key.clone(), value_of(key, &value)?);
     }
     Ok(settings)
 }
 
 /// The value of a setting that was given as text. Digits are no number where a secret is wanted.
-pub fn value_of(key: &str, text: &str) -> Value {
+pub fn value_of(key: &str, text: &str) -> Result<Value, ConfigError> {
     match key {
-        SECRET => Value::from(text),
-        _ => text.parse().expect("any text is a value"),
+        SECRET => Ok(Value::from(text)),
+        TABLES => tables(key, text),
+        _ => Ok(text.parse().expect("any text is a value")),
     }
+}
+
+fn tables(key: &str, text: &str) -> Result<Value, ConfigError> {
+    let refused = |why: &str| {
+        ConfigError::Refused(format!("{key} is not a list of tables in TOML, as in [{{ a = 'b' }}]: {why}"))
+    };
+    let document: toml::Table =
+        format!("list = {text}").parse().map_err(|error: toml::de::Error| refused(error.message()))?;
+    Value::serialize(&document["list"]).map_err(|error| refused(&error.to_string()))
 }
 
 fn variable(key: &str) -> String {
