@@ -176,6 +176,15 @@ impl Frazil {
         self.process.as_ref().expect("it runs").signal(name);
     }
 
+    /// What it holds of the machine's memory.
+    pub fn resident_bytes(&self) -> u64 {
+        let pid = self.process.as_ref().expect("it runs").pid;
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().unwrap();
+        kib << 10
+    }
+
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log_file()).unwrap_or_default()
     }

@@ -36,6 +36,7 @@ pub mod load;
 pub mod management;
 pub mod operations;
 pub mod place;
+pub mod places;
 pub mod request;
 pub mod source;
 pub mod unread;

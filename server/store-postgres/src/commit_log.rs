@@ -8,13 +8,14 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use crate::error::{aborted, committing};
+use crate::pool::in_time;
 use crate::{PostgresStore, give_back};
 
 #[async_trait]
 impl LogStore for PostgresStore {
     async fn write_log(&self, entries: &[LogEntry]) -> Result<(), StoreError> {
         let mut conn = self.acquire().await?;
-        let written = insert(&mut conn, entries).await.map_err(committing);
+        let written = in_time(insert(&mut conn, entries)).await.map_err(committing);
         give_back(conn, written)
     }
 
@@ -52,9 +53,8 @@ impl LogStore for PostgresStore {
             before_ms,
             i64::from(limit)
         )
-        .execute(sent("forget-log", &mut *conn))
-        .await
-        .map_err(committing);
+        .execute(sent("forget-log", &mut *conn));
+        let gone = in_time(gone).await.map_err(committing);
         Ok(give_back(conn, gone)?.rows_affected())
     }
 }

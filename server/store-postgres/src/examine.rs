@@ -8,7 +8,7 @@ use sqlx::postgres::PgConnection;
 use crate::error::OpenError;
 use crate::migrate::{self, Schema};
 use crate::replica::Replica;
-use crate::sessions::{self, PostgresOptions, is_durable, missing_bounds, parsed, session};
+use crate::sessions::{self, PostgresOptions, is_durable, missing_bounds, session};
 use crate::{pooler, standby};
 
 /// Looks at everything that can be looked at, in the order in which it must work. What cannot be reached ends it.
@@ -23,7 +23,7 @@ pub async fn examine(options: &PostgresOptions, clock: &dyn Clock) -> Vec<Findin
 async fn examine_all(options: &PostgresOptions, clock: &dyn Clock, found: &mut Vec<Finding>) -> Result<(), Finding> {
     let unreachable =
         |error: OpenError| failed("database", &error, "check database.url, and whether the server can reach it");
-    let primary = parsed(&options.url).map_err(unreachable)?;
+    let primary = sessions::primary(&options.url).await.map_err(unreachable)?;
     pooler::check_statements(&primary).await.map_err(unreachable)?;
     let mut conn = pooler::connect(&primary).await.map_err(unreachable)?;
     let version = migrate::check_version(&mut conn).await.map_err(unreachable)?;

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use catalog::store::{StoreError, sent};
-use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
-use sqlx::{Connection, PgPool, Postgres};
+use sqlx::{Connection, PgPool};
 
 mod columns;
 mod commit_log;
@@ -13,10 +12,12 @@ mod commits;
 mod error;
 mod events;
 mod examine;
+mod hosts;
 mod idempotency;
 mod lineage;
 mod migrate;
 mod namespaces;
+mod pool;
 mod pooler;
 mod pools;
 mod principals;
@@ -36,8 +37,10 @@ pub use sessions::PostgresOptions;
 pub use transfer::PostgresTransfer;
 
 use error::{aborted, unreachable};
+use hosts::Hosts;
+use pool::{Lent, Pool, in_time};
 use replica::Replica;
-use sessions::{parsed, session};
+use sessions::{hosts, parsed, session};
 
 /// Begins a transaction of several statements, durable on a synchronous standby too when its COMMIT is acknowledged.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = on";
@@ -45,53 +48,55 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL 
 /// All ports of the catalog over one pool; clones share it.
 #[derive(Debug, Clone)]
 pub struct PostgresStore {
-    pool: PgPool,
+    pool: Pool,
     replica: Option<Arc<Replica>>,
 }
 
 impl PostgresStore {
-    /// Connects and brings the schema up to date; of several that do so at once, one does and the others wait.
+    /// Connects, of several servers to the one that takes writes, and brings the schema up to date; of several processes
+    /// that do so at once, one does and the others wait.
     pub async fn connect(options: &PostgresOptions) -> Result<Self, OpenError> {
-        let primary = parsed(&options.url)?;
+        let hosts = hosts(&options.url)?;
+        let primary = hosts.find().await.map_err(unreachable)?;
         pooler::check_statements(&primary).await?;
         migrate::migrate(&primary).await?;
-        Self::opened(options, primary).await
+        Self::opened(options, hosts, primary).await
     }
 
     /// As [`Self::connect`], over a database whose schema somebody else brings up to date; any other is refused.
     pub async fn open(options: &PostgresOptions) -> Result<Self, OpenError> {
-        let primary = parsed(&options.url)?;
+        let hosts = hosts(&options.url)?;
+        let primary = hosts.find().await.map_err(unreachable)?;
         pooler::check_statements(&primary).await?;
-        Self::opened(options, primary).await
+        Self::opened(options, hosts, primary).await
     }
 
-    async fn opened(options: &PostgresOptions, primary: PgConnectOptions) -> Result<Self, OpenError> {
+    async fn opened(options: &PostgresOptions, hosts: Hosts, primary: PgConnectOptions) -> Result<Self, OpenError> {
         migrate::check(&primary).await?;
-        let pool = sessions::pool(options.connections, options.wait)
-            .connect_with(session(primary, options.statement_timeout))
-            .await
-            .map_err(unreachable)?;
-        sessions::check_settings(&pool).await?;
+        let hosts = hosts.each(|host| session(host, options.statement_timeout));
+        let pool = Pool::open(hosts, sessions::pool(options.connections, options.wait)).await.map_err(unreachable)?;
+        sessions::check_settings(&pool.now()).await?;
         Ok(Self { pool, replica: standby(options)?.map(Arc::new) })
     }
 
     /// Over a pool whose database has the schema of [`MIGRATOR`].
     pub fn over(pool: PgPool) -> Self {
-        Self { pool, replica: None }
+        Self { pool: Pool::over(pool), replica: None }
     }
 
     /// Does the database answer?
     pub async fn ping(&self) -> Result<(), StoreError> {
-        sent("ping", self.acquire().await?).ping().await.map_err(aborted)
+        let mut conn = sent("ping", self.acquire().await?);
+        in_time(conn.ping()).await.map_err(aborted)
     }
 
-    async fn acquire(&self) -> Result<PoolConnection<Postgres>, StoreError> {
-        self.pool.acquire().await.map_err(aborted)
+    async fn acquire(&self) -> Result<Lent, StoreError> {
+        self.pool.lend().await.map_err(aborted)
     }
 
     /// A connection of its own, outside of the pool, to whatever is the primary now.
     async fn fresh(&self) -> Result<PgConnection, StoreError> {
-        PgConnection::connect_with(&self.pool.connect_options()).await.map_err(aborted)
+        self.pool.fresh().await.map_err(aborted)
     }
 }
 
@@ -106,9 +111,9 @@ fn standby(options: &PostgresOptions) -> Result<Option<Replica>, OpenError> {
 }
 
 /// Gives the connection back to the pool, unless its last word is in doubt: then nothing more is sent on it.
-fn give_back<T>(conn: PoolConnection<Postgres>, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
+fn give_back<T>(conn: Lent, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
     if matches!(outcome, Err(StoreError::OutcomeUnknown(_))) {
-        drop(conn.detach());
+        conn.give_up();
     }
     outcome
 }

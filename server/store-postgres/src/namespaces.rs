@@ -13,6 +13,7 @@ use sqlx::{Connection, PgConnection, PgPool};
 
 use crate::columns::{from_json, json, parts, text};
 use crate::error::{aborted, before_commit, committing, violated};
+use crate::pool::{in_time, in_time_or};
 use crate::{BEGIN, PostgresStore, give_back, idempotency};
 
 #[async_trait]
@@ -49,7 +50,7 @@ impl NamespaceStore for PostgresStore {
         receipt: Option<&Receipt>,
     ) -> Result<NamespaceCreated, StoreError> {
         let mut conn = self.acquire().await?;
-        let created = match insert(&mut conn, new, receipt).await {
+        let created = match in_time(insert(&mut conn, new, receipt)).await {
             Ok(true) => Ok(NamespaceCreated::Created),
             Ok(false) => Ok(NamespaceCreated::ParentMissing),
             Err(error) => match violated(&error) {
@@ -72,7 +73,7 @@ impl NamespaceStore for PostgresStore {
         receipt: Option<&Receipt>,
     ) -> Result<NamespaceUpdated, StoreError> {
         let mut conn = self.acquire().await?;
-        let updated = update(&mut conn, (warehouse, ident), change, receipt).await;
+        let updated = in_time_or(committing, update(&mut conn, (warehouse, ident), change, receipt)).await;
         give_back(conn, updated)
     }
 
@@ -83,7 +84,7 @@ impl NamespaceStore for PostgresStore {
         receipt: Option<&Receipt>,
     ) -> Result<NamespaceDropped, StoreError> {
         let mut conn = self.acquire().await?;
-        let dropped = match delete(&mut conn, (warehouse, ident), receipt).await {
+        let dropped = match in_time(delete(&mut conn, (warehouse, ident), receipt)).await {
             Ok(true) => Ok(NamespaceDropped::Dropped),
             Ok(false) => Ok(NamespaceDropped::Missing),
             Err(error) => match violated(&error) {

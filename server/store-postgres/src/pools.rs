@@ -7,7 +7,7 @@ use crate::PostgresStore;
 
 impl Pools for PostgresStore {
     fn pools(&self) -> Vec<PoolUse> {
-        vec![used("main", &self.pool)]
+        vec![used("main", &self.pool.now())]
     }
 }
 

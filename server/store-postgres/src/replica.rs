@@ -9,6 +9,7 @@ use tokio::time::timeout;
 
 use crate::PostgresStore;
 use crate::error::aborted;
+use crate::pool::in_time;
 
 /// How long what was found out of the standby holds.
 const HOLDS: Duration = Duration::from_secs(1);
@@ -113,9 +114,9 @@ impl PostgresStore {
         F: Future<Output = Result<Option<T>, sqlx::Error>>,
     {
         let Some(replica) = self.replica.as_deref() else {
-            return ask(self.pool.clone()).await.map_err(aborted);
+            return in_time(ask(self.pool.now())).await.map_err(aborted);
         };
-        if replica.is_fit(&self.pool).await {
+        if replica.is_fit(&self.pool.now()).await {
             match timeout(ANSWERS_WITHIN, ask(replica.pool.clone())).await {
                 Ok(Ok(Some(found))) => return Ok(Some(counted_listing("replica", found))),
                 Ok(Ok(None)) => {}
@@ -127,7 +128,7 @@ impl PostgresStore {
                 }
             }
         }
-        let found = ask(self.pool.clone()).await.map_err(aborted)?;
+        let found = in_time(ask(self.pool.now())).await.map_err(aborted)?;
         Ok(counted_listing("primary", found))
     }
 }

@@ -7,11 +7,12 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgPool};
 
 use crate::error::{OpenError, unreachable};
+use crate::hosts::Hosts;
 
 /// How the database is reached. It holds passwords, so it is never printed.
 #[derive(Clone)]
 pub struct PostgresOptions {
-    /// `postgres://…`
+    /// `postgres://…`, of several servers: see [`Hosts`].
     pub url: String,
     /// Connections at most, with the database and with its replica each.
     pub connections: u32,
@@ -63,13 +64,26 @@ const IDLE_MAX: Duration = Duration::from_secs(10 * 60);
 /// A pooled connection is closed when it is so old: its backend's memory grows, and balancers move on.
 const LIFETIME_MAX: Duration = Duration::from_secs(30 * 60);
 
-/// Of a URL, not yet with the settings of [`session`].
+/// The servers of a URL, not yet with the settings of [`session`].
+pub(crate) fn hosts(url: &str) -> Result<Hosts, OpenError> {
+    Ok(Hosts::parse(url).map_err(unreachable)?.each(named))
+}
+
+/// The one of them that takes writes now.
+pub(crate) async fn primary(url: &str) -> Result<PgConnectOptions, OpenError> {
+    hosts(url)?.find().await.map_err(unreachable)
+}
+
+/// The only server of a URL, likewise.
 pub(crate) fn parsed(url: &str) -> Result<PgConnectOptions, OpenError> {
-    let options: PgConnectOptions = url.parse().map_err(unreachable)?;
-    Ok(match options.get_application_name() {
+    url.parse().map(named).map_err(unreachable)
+}
+
+fn named(options: PgConnectOptions) -> PgConnectOptions {
+    match options.get_application_name() {
         Some(_) => options,
         None => options.application_name(APPLICATION_NAME),
-    })
+    }
 }
 
 /// The settings that must hold in every session, whatever the role says.

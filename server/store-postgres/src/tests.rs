@@ -126,10 +126,10 @@ async fn an_attempt_under_way_is_pending_and_then_what_it_came_to(pool: PgPool) 
 async fn a_connection_in_doubt_is_not_used_again(pool: PgPool) {
     let store = PostgresStore::over(pool);
     let conn = store.acquire().await.unwrap();
-    let size = store.pool.size();
+    let size = store.pool.now().size();
     let in_doubt: Result<(), _> = Err(StoreError::OutcomeUnknown("lost".into()));
     assert!(give_back(conn, in_doubt).is_err());
-    assert_eq!(store.pool.size(), size - 1);
+    assert_eq!(store.pool.now().size(), size - 1);
 }
 
 #[sqlx::test(migrator = "crate::MIGRATOR")]
@@ -215,7 +215,7 @@ async fn replicas_that_start_on_an_empty_database_all_come_up(pool: PgPool) {
         let store = store.unwrap();
         store.ping().await.unwrap();
         assert!(store.warehouses(&Page::ALL).await.unwrap().is_empty());
-        store.pool.close().await;
+        store.pool.now().close().await;
     }
 }
 
@@ -235,10 +235,10 @@ async fn every_session_has_its_bounds_and_waits_for_durable_commits(pool: PgPool
     drop((fresh, ours));
     let statement_timeout: String = sqlx::query_scalar("SHOW statement_timeout").fetch_one(&store.pool).await.unwrap();
     assert_eq!(statement_timeout, "30s");
-    assert!(missing_bounds(&store.pool).await.unwrap().is_empty());
+    assert!(missing_bounds(&store.pool.now()).await.unwrap().is_empty());
     let shown: String = sqlx::query_scalar("SHOW synchronous_commit").fetch_one(&store.pool).await.unwrap();
     assert_eq!(shown, "on");
-    store.pool.close().await;
+    store.pool.now().close().await;
 }
 
 #[sqlx::test(migrator = "crate::MIGRATOR")]
@@ -255,7 +255,7 @@ async fn a_session_without_its_bounds_is_found_out(pool: PgPool) {
 
 #[sqlx::test(migrations = false)]
 async fn the_role_keeps_the_bounds_in_this_database_alone(pool: PgPool) {
-    connect(&pool).await.unwrap().pool.close().await;
+    connect(&pool).await.unwrap().pool.now().close().await;
     let kept = "SELECT setconfig FROM pg_db_role_setting
                  WHERE setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())
                    AND setrole = current_user::regrole";
@@ -288,8 +288,8 @@ async fn sessions_that_do_not_wait_for_their_commits_are_refused(pool: PgPool) {
 async fn a_schema_that_is_not_up_to_date_is_refused_until_it_is(pool: PgPool) {
     let options = options(&pool);
     assert!(matches!(PostgresStore::open(&options).await, Err(OpenError::SchemaTooOld)));
-    connect(&pool).await.unwrap().pool.close().await;
-    PostgresStore::open(&options).await.unwrap().pool.close().await;
+    connect(&pool).await.unwrap().pool.now().close().await;
+    PostgresStore::open(&options).await.unwrap().pool.now().close().await;
 }
 
 #[tokio::test]

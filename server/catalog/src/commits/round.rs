@@ -50,6 +50,17 @@ const TURN_LOOKS_BACK: usize = 1_024;
 
 pub(super) const TOO_SLOW: &str = "the table moved on faster than this commit could follow; nothing was changed";
 
+/// The refusal of a request that was judged so many times. One that nobody got to meets no conflict: what held it up may
+/// be a store that hangs.
+fn overdue_after(judged: u32) -> Error {
+    match judged {
+        0 => {
+            Error::new(Kind::Unavailable, "the commit waited for its turn until its time was over; nothing was changed")
+        }
+        _ => Error::conflict(TOO_SLOW),
+    }
+}
+
 /// A member whose answer depends on the swap.
 struct Joined {
     member: Member,
@@ -96,7 +107,8 @@ impl Commits {
             return self.refuse_all(warehouse, overdue, 1, &error, None);
         }
         for member in self.not_landed(warehouse, overdue).await {
-            self.refuse(warehouse, member, 1, Error::conflict(TOO_SLOW));
+            let error = overdue_after(member.judged);
+            self.refuse(warehouse, member, 1, error);
         }
     }
 

@@ -28,6 +28,9 @@ const ASK_MAX: Duration = Duration::from_secs(10);
 /// How long after the deadline the answer to a swap is still waited for.
 pub(super) const SETTLE_TIME: Duration = Duration::from_secs(5);
 
+/// How long an answer waits for the deletion of what was written in vain.
+const DISCARD_WAIT: Duration = Duration::from_secs(1);
+
 /// What hangs on a swap besides its rows.
 pub struct Written {
     pub documents: Documents,
@@ -46,8 +49,13 @@ impl Written {
         self.changes.into_iter().for_each(audit::record);
     }
 
-    /// No pointer refers to them, and none ever will.
+    /// No pointer refers to them, and none ever will. A store that hangs does not keep the answer: it is waited for no
+    /// longer than a moment, and they are deleted when they can be.
     pub async fn discard(self) {
+        let _ = timeout(DISCARD_WAIT, tokio::spawn(self.delete())).await;
+    }
+
+    async fn delete(self) {
         let mut discards = Vec::with_capacity(self.locations.len());
         for location in &self.locations {
             discards.push(self.documents.discard(&self.warehouse, location).boxed());

@@ -10,9 +10,9 @@ use catalog::context::lapsed;
 use metrics::counter;
 use tokio::time::Instant;
 
-use crate::api::{Api, edge};
 use crate::api::error::ApiError;
 use crate::api::source::Source;
+use crate::api::{Api, edge};
 use crate::auth::{Authenticator, Caller, Denied};
 
 /// Requests that were not let through, by why.

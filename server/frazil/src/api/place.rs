@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, MatchedPath};
+use axum::extract::{FromRequestParts, MatchedPath, Request};
 use axum::http::request::Parts;
 use catalog::commits::log::Wanted;
 use catalog::context::RequestContext;
@@ -103,6 +103,13 @@ impl<'a> Raw<'a> {
         };
         readings(&[namespace, name]).iter().map(ident).collect()
     }
+}
+
+/// The warehouse that the path of a request names, known or not; `None` where it names none.
+pub fn warehouse_name(request: &Request) -> Option<String> {
+    let route = request.extensions().get::<MatchedPath>()?.as_str();
+    let name = Raw { route, path: request.uri().path() }.part("prefix");
+    decode(name, Reading::Uri).ok().filter(|name| !name.is_empty())
 }
 
 /// Finds which of the names that a path may mean is there.
