@@ -10,7 +10,8 @@ const SPEC_SHA256: &str = "9a160d49002a14e559ab4dcb5be9953b8880ca1544cf9773f05b1
 /// How many operations the spec has.
 const OPERATIONS: usize = 35;
 
-const SERVED: [(&str, &str, &str); 28] = [
+const SERVED: [(&str, &str, &str); 29] = [
+    ("getToken", "POST", "/v1/oauth/tokens"),
     ("getConfig", "GET", "/v1/config"),
     ("listNamespaces", "GET", "/v1/{prefix}/namespaces"),
     ("createNamespace", "POST", "/v1/{prefix}/namespaces"),
@@ -42,15 +43,8 @@ const SERVED: [(&str, &str, &str); 28] = [
 ];
 
 /// What clients are not told of. This list may only shrink.
-const UNSUPPORTED: [&str; 7] = [
-    "getToken",
-    "planTableScan",
-    "fetchPlanningResult",
-    "cancelPlanning",
-    "fetchScanTasks",
-    "loadCredentials",
-    "signRequest",
-];
+const UNSUPPORTED: [&str; 6] =
+    ["planTableScan", "fetchPlanningResult", "cancelPlanning", "fetchScanTasks", "loadCredentials", "signRequest"];
 
 /// What clients are to be told that they may call, in order.
 pub fn advertised() -> Vec<String> {

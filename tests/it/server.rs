@@ -16,13 +16,17 @@ use uuid::Uuid;
 
 use crate::document;
 
-/// Runs each named test on both stores, as `sqlite::NAME` and `postgres::NAME`.
+/// Runs each named test on both stores, as `sqlite::NAME` and `postgres::NAME`; with other settings than the default ones
+/// where a function that sets them is named first.
 macro_rules! on_both_stores {
     ($($name:ident),+ $(,)?) => {
+        $crate::server::on_both_stores! { with |_| {}; $($name),+ }
+    };
+    (with $set:expr; $($name:ident),+ $(,)?) => {
         mod sqlite {$(
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                let server = crate::server::TestServer::on_sqlite().await;
+                let server = crate::server::TestServer::with($set).await;
                 super::$name(&server).await;
                 server.end().await;
             }
@@ -30,7 +34,7 @@ macro_rules! on_both_stores {
         mod postgres {$(
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                let server = crate::server::TestServer::on_postgres().await;
+                let server = crate::server::TestServer::on_postgres_with($set).await;
                 super::$name(&server).await;
                 server.end().await;
             }
@@ -41,6 +45,8 @@ pub(crate) use on_both_stores;
 
 pub struct TestServer {
     pub base: String,
+    /// Of the listener for metrics and health, where there is one.
+    pub metrics_base: Option<String>,
     pub data: TempDir,
     client: Client,
     database: Option<Database>,
@@ -49,7 +55,7 @@ pub struct TestServer {
 }
 
 /// A database that this test made, and the server that it is on.
-struct Database {
+pub struct Database {
     admin_url: String,
     name: String,
 }
@@ -75,23 +81,34 @@ impl TestServer {
     }
 
     pub async fn on_postgres() -> Self {
+        Self::on_postgres_with(|_| {}).await
+    }
+
+    pub async fn on_postgres_with(set: impl FnOnce(&mut Config)) -> Self {
         let database = Database::create().await;
         let url = database.url();
         let data = tempfile::tempdir().unwrap();
-        Self::begin(data, Some(database), |config| config.database.url = Some(DatabaseUrl::from(url))).await
+        let on_database = |config: &mut Config| {
+            config.database.url = Some(DatabaseUrl::from(url));
+            set(config);
+        };
+        Self::begin(data, Some(database), on_database).await
     }
 
-    async fn begin(data: TempDir, database: Option<Database>, set: impl FnOnce(&mut Config)) -> Self {
+    /// Over what is there already.
+    pub async fn begin(data: TempDir, database: Option<Database>, set: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config::default();
         config.server.listen = ([127, 0, 0, 1], 0).into();
         config.storage.data_dir = data.path().to_owned();
         config.secrets.key = Some(Hidden::from("5e".repeat(32)));
         set(&mut config);
         let metrics = METRICS.get_or_init(|| telemetry::install(telemetry::recorder()).unwrap()).clone();
+        let (scheme, base_path) = (config.server.scheme(), config.server.base_path().to_owned());
         let server = Server::open(config, metrics).await.unwrap();
-        let (base, end) = (format!("http://{}", server.address), CancellationToken::new());
+        let (base, end) = (format!("{scheme}://{}{base_path}", server.address), CancellationToken::new());
+        let metrics_base = server.metrics_address.map(|address| format!("http://{address}"));
         let ended = tokio::spawn(server.run(end.clone()));
-        Self { base, data, client: Client::new(), database, end, ended }
+        Self { base, metrics_base, data, client: Client::new(), database, end, ended }
     }
 
     /// Ends the server as a signal would, and removes what it was given.
@@ -104,17 +121,45 @@ impl TestServer {
 
     /// Ends the server and begins another on the same data.
     pub async fn again(self) -> Self {
-        let (data, database) = self.stop().await;
-        let url = database.as_ref().map(|database| DatabaseUrl::from(database.url()));
-        Self::begin(data, database, |config| config.database.url = url).await
+        self.again_with(|_| {}).await
     }
 
-    async fn stop(self) -> (TempDir, Option<Database>) {
+    pub async fn again_with(self, set: impl FnOnce(&mut Config)) -> Self {
+        let (data, database) = self.stop().await;
+        let url = database.as_ref().map(|database| DatabaseUrl::from(database.url()));
+        let on_database = |config: &mut Config| {
+            config.database.url = url;
+            set(config);
+        };
+        Self::begin(data, database, on_database).await
+    }
+
+    /// The flags of commands that work on the same state.
+    pub fn flags(&self) -> Vec<String> {
+        let data_dir = ["--data-dir".to_owned(), self.data.path().display().to_string()];
+        let database = self.database.iter().flat_map(|database| ["--database-url".to_owned(), database.url()]);
+        data_dir.into_iter().chain(database).collect()
+    }
+
+    /// Ends the server and keeps what it was given.
+    pub async fn stop(self) -> (TempDir, Option<Database>) {
         let Self { data, client, database, end, ended, .. } = self;
         drop(client);
         end.cancel();
         ended.await.unwrap();
         (data, database)
+    }
+
+    /// The host and port of the main listener.
+    pub fn address(&self) -> &str {
+        let (_, rest) = self.base.split_once("://").unwrap();
+        rest.split('/').next().unwrap()
+    }
+
+    /// Where its state is.
+    pub fn database_url(&self) -> String {
+        let embedded = || format!("sqlite:{}", self.data.path().join("frazil.db").display());
+        self.database.as_ref().map_or_else(embedded, Database::url)
     }
 
     /// From now on the server ends; what is under way is finished.
@@ -196,29 +241,35 @@ static METRICS: OnceLock<PrometheusHandle> = OnceLock::new();
 
 impl Database {
     /// A missing server is a failure: a test that does not run says nothing.
-    async fn create() -> Self {
+    pub async fn create() -> Self {
         let url = std::env::var("POSTGRES_DATABASE_URL").or_else(|_| std::env::var("DATABASE_URL"));
         let admin_url = url.expect("POSTGRES_DATABASE_URL or DATABASE_URL must name a PostgreSQL server");
         let database = Self { admin_url, name: format!("frazil_it_{}", Uuid::now_v7().simple()) };
-        database.ask(format!("CREATE DATABASE {}", database.name)).await;
+        database.ask_server(format!("CREATE DATABASE {}", database.name)).await;
         database
     }
 
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         let (server, parameters) = self.admin_url.split_once('?').unwrap_or((&self.admin_url, ""));
         let (server, _) = server.rsplit_once('/').unwrap();
         format!("{server}/{}?{parameters}", self.name)
     }
 
-    async fn drop(self) {
+    pub async fn drop(self) {
         self.drop_now().await;
     }
 
     async fn drop_now(&self) {
-        self.ask(format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name)).await;
+        self.ask_server(format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name)).await;
     }
 
-    async fn ask(&self, statement: String) {
+    /// Runs SQL in it.
+    pub async fn run(&self, sql: &'static str) {
+        let mut connection = PgConnection::connect(&self.url()).await.unwrap();
+        sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+    }
+
+    async fn ask_server(&self, statement: String) {
         let mut connection = PgConnection::connect(&self.admin_url).await.unwrap();
         sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut connection).await.unwrap();
     }
@@ -260,12 +311,23 @@ impl Answer {
             assert_eq!(self.text, "", "{}", self.asked);
         } else if failed {
             let error = &self.json()["error"];
+            if error.is_string() {
+                // As OAuth has it, where one logs in.
+                assert!(self.asked.ends_with("/v1/oauth/tokens"), "{}: {}", self.asked, self.text);
+                assert!(self.json()["error_description"].is_string(), "{}: {}", self.asked, self.text);
+                return self.check_headers();
+            }
             assert_eq!(error["code"], self.status.as_u16(), "{}: {}", self.asked, self.text);
             assert!(error["message"].is_string() && error["type"].is_string(), "{}: {}", self.asked, self.text);
             assert_eq!(error["stack"], Value::Null, "{}: {}", self.asked, self.text);
         }
+        self.check_headers();
+    }
+
+    fn check_headers(&self) {
         let again = matches!(self.status.as_u16(), 429 | 503);
         assert_eq!(self.header("retry-after").is_some(), again, "{} {}", self.asked, self.status);
+        assert_eq!(self.header("www-authenticate").is_some(), self.status == 401, "{} {}", self.asked, self.status);
         assert!(self.header("x-request-id").is_some(), "{}", self.asked);
     }
 }

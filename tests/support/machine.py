@@ -45,11 +45,13 @@ def has_ensurepip():
 
 # Debian package -> whether the machine has what it brings.
 PACKAGES = {
+    "buildah": lambda: shutil.which("buildah"),
     "build-essential": lambda: shutil.which("cc"),
     "ca-certificates": lambda: os.path.exists("/etc/ssl/certs/ca-certificates.crt"),
     "git": lambda: shutil.which("git"),
     "maven": lambda: shutil.which("mvn"),
     f"openjdk-{JAVA}-jdk-headless": java_home,
+    "openssl": lambda: shutil.which("openssl"),
     "pgbouncer": lambda: shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin"),
     "postgresql": postgres.binaries,
     "python3-venv": has_ensurepip,
@@ -112,6 +114,21 @@ def jar(name, log):
     return file
 
 
+def unpacked(name, log):
+    """The folder that the archive `name` of versions.toml holds, fetched when it is not there yet."""
+    coordinate = VERSIONS["archive"][name]
+    home = paths.UNPACKED / "-".join(coordinate.split(":")[1:3])
+    if not home.exists():
+        fresh = paths.UNPACKED / f"{home.name}.partial"
+        shutil.rmtree(fresh, ignore_errors=True)
+        unpack = f"org.apache.maven.plugins:maven-dependency-plugin:{VERSIONS['maven-dependency-plugin']}:unpack"
+        maven([unpack, f"-Dartifact={coordinate}", f"-DoutputDirectory={fresh}"], log, 900)
+        (held,) = fresh.iterdir()
+        held.rename(home)
+        fresh.rmdir()
+    return home
+
+
 def classpath(name, log):
     """The class path of the Maven project `name` of versions.toml, as one string; missing jars are fetched."""
     pinned = dict(VERSIONS["maven"][name])
@@ -141,6 +158,8 @@ def fetch(name, log):
         npm(name, log)
     if name in VERSIONS["jar"]:
         jar(name, log)
+    if name in VERSIONS["archive"]:
+        unpacked(name, log)
     if name in VERSIONS["maven"]:
         classpath(name, log)
     if name in libraries.FETCH:
@@ -156,7 +175,7 @@ def with_java(version=JAVA, **more):
     return {**os.environ, "JAVA_HOME": str(java_home(version)), **more}
 
 
-GO_AT_LEAST = (1, 25)
+GO_AT_LEAST = (1, 26)
 
 
 def go_version():
@@ -172,7 +191,7 @@ def go_version():
 # What no package of the system brings: name -> (whether it is there, what to do).
 TOOLS = {
     "java-25": (lambda: java_home(25), "install a JDK 25 and set JAVA25_HOME to its home"),
-    "go": (lambda: (go_version() or (0, 0)) >= GO_AT_LEAST, "install Go 1.25 or newer and put `go` on the PATH"),
+    "go": (lambda: (go_version() or (0, 0)) >= GO_AT_LEAST, "install Go 1.26 or newer and put `go` on the PATH"),
     "node": (lambda: shutil.which("node") and shutil.which("npm"), "install Node.js 20 or newer with npm"),
 }
 

@@ -16,6 +16,8 @@ pub enum Kind {
     Invalid,
     /// The same, where Java clients wait for their own exception of that name.
     IllegalArgument,
+    /// The caller was known and is no longer, for the token has expired or its principal was revoked: log in anew.
+    Unauthorized,
     /// The caller is known and may not do this.
     Forbidden,
     NoSuchWarehouse,
@@ -104,7 +106,12 @@ impl Kind {
             | Kind::WarehouseNotEmpty
             | Kind::CommitFailed
             | Kind::Unprocessable => true,
-            Kind::Forbidden | Kind::Overloaded | Kind::Unavailable | Kind::StateUnknown | Kind::Internal => false,
+            Kind::Unauthorized
+            | Kind::Forbidden
+            | Kind::Overloaded
+            | Kind::Unavailable
+            | Kind::StateUnknown
+            | Kind::Internal => false,
         }
     }
 }

@@ -18,8 +18,10 @@ pub mod lists;
 pub mod namespaces;
 pub mod places;
 pub mod pointers;
+pub mod principals;
 pub mod purge;
 pub mod races;
+pub mod rebase;
 pub mod tabulars;
 pub mod walks;
 pub mod warehouses;
@@ -229,6 +231,14 @@ macro_rules! store_conformance {
                 a_key_belongs_to_one_warehouse
                 old_receipts_are_forgotten_oldest_first
             }
+            principals {
+                a_principal_comes_back_as_it_was_made
+                of_racing_principals_of_one_name_one_is_made
+                a_name_is_free_again_once_its_principal_is_revoked
+                a_rotated_principal_has_another_secret_and_keeps_its_id
+                principals_are_listed_in_pages_by_age
+                of_racing_signing_keys_all_get_the_first
+            }
             purge {
                 a_task_is_claimed_with_the_place_of_its_warehouse
                 a_task_waits_for_its_time_and_the_oldest_comes_first
@@ -279,6 +289,7 @@ mod tests {
             include_str!("testing/namespaces.rs"),
             include_str!("testing/places.rs"),
             include_str!("testing/pointers.rs"),
+            include_str!("testing/principals.rs"),
             include_str!("testing/purge.rs"),
             include_str!("testing/races.rs"),
             include_str!("testing/tabulars.rs"),

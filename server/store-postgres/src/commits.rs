@@ -14,7 +14,6 @@ use uuid::Uuid;
 use crate::columns::{PointerRow, parts, text};
 use crate::error::{aborted, committing, timed_out};
 use crate::lineage::ledger_read;
-use crate::pool::{in_time, in_time_or};
 use crate::{PostgresStore, give_back};
 
 mod one_move;
@@ -83,14 +82,14 @@ impl CommitStore for PostgresStore {
         except: Option<TabularId>,
     ) -> Result<Option<(TableIdent, String)>, StoreError> {
         let mut conn = self.acquire().await?;
-        in_time_or(aborted, owners::of_place(&mut conn, warehouse, &Overlap::of(location), except)).await
+        self.pool.in_time_or(aborted, owners::of_place(&mut conn, warehouse, &Overlap::of(location), except)).await
     }
 
     async fn swap(&self, swap: &Swap) -> Result<SwapOutcome, StoreError> {
         let mut conn = self.acquire().await?;
         let outcome = match swap.one_move() {
-            Some(only) => in_time_or(committing, one_move::run(&mut conn, swap, only)).await,
-            None => in_time_or(committing, transaction::run(&mut conn, swap)).await,
+            Some(only) => self.pool.in_time_or(committing, one_move::run(&mut conn, swap, only)).await,
+            None => self.pool.in_time_or(committing, transaction::run(&mut conn, swap)).await,
         };
         give_back(conn, outcome)
     }
@@ -110,7 +109,7 @@ impl CommitStore for PostgresStore {
             i64::from(limit)
         )
         .execute(sent("forget-attempts", &mut *conn));
-        let gone = in_time(gone).await.map_err(committing);
+        let gone = self.pool.in_time(gone).await.map_err(committing);
         Ok(give_back(conn, gone)?.rows_affected())
     }
 }

@@ -1,9 +1,9 @@
 //! The catalog's state kept in PostgreSQL, 15 and later.
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use catalog::store::{StoreError, sent};
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{Connection, PgPool};
 
 mod columns;
@@ -11,89 +11,84 @@ mod commit_log;
 mod commits;
 mod error;
 mod events;
+mod examine;
 mod hosts;
 mod idempotency;
 mod lineage;
 mod migrate;
 mod namespaces;
 mod pool;
+mod pooler;
+mod pools;
+mod principals;
 mod purge;
+mod replica;
+mod sessions;
 mod tabulars;
 #[cfg(test)]
 mod tests;
+mod transfer;
 mod warehouses;
 
 pub use error::OpenError;
+pub use examine::examine;
 pub use migrate::MIGRATOR;
+pub use sessions::PostgresOptions;
+pub use transfer::PostgresTransfer;
 
-use error::aborted;
+use error::{aborted, unreachable};
 use hosts::Hosts;
-use pool::{Lent, Pool, in_time};
-
-/// For how long a statement waits for another one's row. Beyond it the statement is aborted.
-const LOCK_TIMEOUT_MS: &str = "5000";
-/// After this a transaction whose client says nothing more is aborted, so that its row locks end.
-const IDLE_IN_TRANSACTION_TIMEOUT_MS: &str = "10000";
-/// After this a client that no longer acknowledges what is sent to it is taken for dead.
-const TCP_USER_TIMEOUT_MS: &str = "15000";
-
-/// What every session has and `migrate` gives to the role too.
-const BOUNDS: [(&str, &str); 3] = [
-    ("lock_timeout", LOCK_TIMEOUT_MS),
-    ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION_TIMEOUT_MS),
-    ("tcp_user_timeout", TCP_USER_TIMEOUT_MS),
-];
+use pool::{Lent, Pool};
+use replica::Replica;
+use sessions::{hosts, parsed, primary, session};
 
 /// Begins a transaction of several statements, durable on a synchronous standby too when its COMMIT is acknowledged.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = on";
-
-/// A pooled connection that was idle for longer is asked for a sign of life before it is used.
-const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 
 /// All ports of the catalog over one pool; clones share it.
 #[derive(Debug, Clone)]
 pub struct PostgresStore {
     pool: Pool,
+    replica: Option<Arc<Replica>>,
 }
 
 impl PostgresStore {
-    /// Connects to `postgres://…`, of several servers to the one that takes writes, and brings the schema up to date; of
-    /// several processes that do so at once, one does and the others wait. Requests wait for one of `pool_size` connections for up to `acquire_timeout`.
-    pub async fn connect(url: &str, pool_size: u32, acquire_timeout: Duration) -> Result<Self, OpenError> {
-        migrate::migrate(&primary(&hosts(url)?).await?).await?;
-        Self::open(url, pool_size, acquire_timeout).await
+    /// Connects, to the one of several servers that takes writes, and brings the schema up to date; of several processes
+    /// that do so at once, one does and the others wait.
+    pub async fn connect(options: &PostgresOptions) -> Result<Self, OpenError> {
+        let hosts = hosts(&options.url)?;
+        let primary = primary(&hosts).await?;
+        pooler::check_statements(&primary).await?;
+        migrate::migrate(&primary).await?;
+        Self::opened(options, hosts, primary).await
     }
 
     /// As [`Self::connect`], over a database whose schema somebody else brings up to date; any other is refused.
-    pub async fn open(url: &str, pool_size: u32, acquire_timeout: Duration) -> Result<Self, OpenError> {
-        let hosts = hosts(url)?;
-        migrate::check(&primary(&hosts).await?).await?;
-        let options = PgPoolOptions::new()
-            .max_connections(pool_size)
-            .acquire_timeout(acquire_timeout)
-            .test_before_acquire(false)
-            .before_acquire(|conn, meta| {
-                Box::pin(async move {
-                    if meta.idle_for > TRUSTED_IDLE {
-                        sent("ping", conn).ping().await?;
-                    }
-                    Ok(true)
-                })
-            });
-        let pool = Pool::open(hosts.each(session), options).await.map_err(OpenError::Connect)?;
-        warn_of_missing_bounds(&pool).await.map_err(OpenError::Connect)?;
-        Ok(Self { pool })
+    pub async fn open(options: &PostgresOptions) -> Result<Self, OpenError> {
+        let hosts = hosts(&options.url)?;
+        let primary = primary(&hosts).await?;
+        pooler::check_statements(&primary).await?;
+        Self::opened(options, hosts, primary).await
+    }
+
+    async fn opened(options: &PostgresOptions, hosts: Hosts, primary: PgConnectOptions) -> Result<Self, OpenError> {
+        migrate::check(&primary).await?;
+        let hosts = hosts.each(|host| session(host, options.statement_timeout));
+        let pool = sessions::pool(options.connections, options.wait);
+        let pool = Pool::open(hosts, pool, options.statement_timeout).await.map_err(unreachable)?;
+        sessions::check_settings(&pool).await?;
+        Ok(Self { pool, replica: standby(options)?.map(Arc::new) })
     }
 
     /// Over a pool whose database has the schema of [`MIGRATOR`].
     pub fn over(pool: PgPool) -> Self {
-        Self { pool: Pool::over(pool) }
+        Self { pool: Pool::over(pool), replica: None }
     }
 
     /// Does the database answer?
     pub async fn ping(&self) -> Result<(), StoreError> {
         let mut conn = sent("ping", self.acquire().await?);
-        in_time(conn.ping()).await.map_err(aborted)
+        self.pool.in_time(conn.ping()).await.map_err(aborted)
     }
 
     async fn acquire(&self) -> Result<Lent, StoreError> {
@@ -106,40 +101,14 @@ impl PostgresStore {
     }
 }
 
-fn hosts(url: &str) -> Result<Hosts, OpenError> {
-    Hosts::parse(url).map_err(OpenError::Connect)
-}
-
-async fn primary(hosts: &Hosts) -> Result<PgConnectOptions, OpenError> {
-    hosts.find().await.map_err(OpenError::Connect)
-}
-
-/// The settings that must hold in every session, whatever the role says.
-fn session(options: PgConnectOptions) -> PgConnectOptions {
-    options.options(BOUNDS).options([("synchronous_commit", "on"), ("default_transaction_isolation", "read committed")])
-}
-
-/// A pooler in between may drop what a session asks for: then only the settings of the role are left.
-async fn warn_of_missing_bounds(pool: &Pool) -> Result<(), sqlx::Error> {
-    for name in missing_bounds(pool).await? {
-        tracing::warn!(
-            "the sessions of the database role have no {name}: a client that dies in a transaction can hold its row locks \
-             for long; set it with ALTER ROLE"
-        );
-    }
-    Ok(())
-}
-
-/// Those of [`BOUNDS`] without a value. A local socket has no use for that of TCP.
-async fn missing_bounds(pool: &Pool) -> Result<Vec<String>, sqlx::Error> {
-    sqlx::query_scalar!(
-        r#"SELECT name AS "name!" FROM pg_settings
-            WHERE name = ANY($1) AND setting = '0' AND (inet_client_addr() IS NOT NULL OR name NOT LIKE 'tcp%')
-            ORDER BY name"#,
-        &BOUNDS.map(|(name, _)| name.to_owned())
-    )
-    .fetch_all(sent("missing-bounds", pool))
-    .await
+/// It may be away at the start, and come later.
+fn standby(options: &PostgresOptions) -> Result<Option<Replica>, OpenError> {
+    let Some(url) = &options.replica_url else {
+        return Ok(None);
+    };
+    let session = session(parsed(url)?, options.statement_timeout);
+    let pool = sessions::pool(options.connections, options.wait).connect_lazy_with(session);
+    Ok(Some(Replica::new(Pool::over(pool), options.replica_lag_max)))
 }
 
 /// Gives the connection back to the pool, unless its last word is in doubt: then nothing more is sent on it.

@@ -14,8 +14,11 @@ use sqlx::{ConnectOptions, Executor};
 use uuid::Uuid;
 
 use super::*;
+use crate::sessions::{BOUNDS, missing_bounds};
 
+mod copies;
 mod outbox;
+mod release;
 
 catalog::store_conformance!(#[sqlx::test(migrator = "crate::MIGRATOR")] (pool: PgPool) {
     (PostgresStore::over(pool), ())
@@ -196,9 +199,13 @@ async fn no_index_holds_what_a_move_changes(pool: PgPool) {
     }
 }
 
-async fn connect(pool: &PgPool) -> Result<PostgresStore, OpenError> {
+fn options(pool: &PgPool) -> PostgresOptions {
     let url = pool.connect_options().to_url_lossy();
-    PostgresStore::connect(url.as_str(), 2, Duration::from_secs(30)).await
+    PostgresOptions { connections: 2, wait: Duration::from_secs(30), ..PostgresOptions::at(url) }
+}
+
+async fn connect(pool: &PgPool) -> Result<PostgresStore, OpenError> {
+    PostgresStore::connect(&options(pool)).await
 }
 
 #[sqlx::test(migrations = false)]
@@ -226,6 +233,8 @@ async fn every_session_has_its_bounds_and_waits_for_durable_commits(pool: PgPool
         }
     }
     drop((fresh, ours));
+    let statement_timeout: String = sqlx::query_scalar("SHOW statement_timeout").fetch_one(&store.pool).await.unwrap();
+    assert_eq!(statement_timeout, "30s");
     assert!(missing_bounds(&store.pool).await.unwrap().is_empty());
     let shown: String = sqlx::query_scalar("SHOW synchronous_commit").fetch_one(&store.pool).await.unwrap();
     assert_eq!(shown, "on");
@@ -266,19 +275,27 @@ async fn a_schema_of_a_later_version_is_refused(pool: PgPool) {
     assert!(matches!(refused, OpenError::SchemaTooNew { version: 9999 }), "{refused}");
 }
 
+#[sqlx::test(migrator = "crate::MIGRATOR")]
+async fn sessions_that_do_not_wait_for_their_commits_are_refused(pool: PgPool) {
+    let hasty = (*pool.connect_options()).clone().options([("synchronous_commit", "off")]);
+    let hasty = PgPool::connect_with(hasty).await.unwrap();
+    let refused = sessions::check_settings(&Pool::over(hasty.clone())).await.unwrap_err();
+    assert!(matches!(&refused, OpenError::NotDurable { set } if set == "off"), "{refused}");
+    hasty.close().await;
+}
+
 #[sqlx::test(migrations = false)]
 async fn a_schema_that_is_not_up_to_date_is_refused_until_it_is(pool: PgPool) {
-    let url = pool.connect_options().to_url_lossy();
-    let open = || PostgresStore::open(url.as_str(), 1, Duration::from_secs(30));
-    assert!(matches!(open().await, Err(OpenError::SchemaTooOld)));
+    let options = options(&pool);
+    assert!(matches!(PostgresStore::open(&options).await, Err(OpenError::SchemaTooOld)));
     connect(&pool).await.unwrap().pool.now().close().await;
-    open().await.unwrap().pool.now().close().await;
+    PostgresStore::open(&options).await.unwrap().pool.now().close().await;
 }
 
 #[tokio::test]
 async fn a_database_that_does_not_answer_is_an_error() {
-    let unreachable = "postgres://localhost:1/frazil?sslmode=disable";
-    let refused = PostgresStore::connect(unreachable, 1, Duration::from_secs(1)).await;
+    let unreachable = PostgresOptions::at("postgres://localhost:1/frazil?sslmode=disable");
+    let refused = PostgresStore::connect(&unreachable).await;
     assert!(matches!(refused, Err(OpenError::Connect(_))));
 }
 

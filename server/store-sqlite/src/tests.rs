@@ -2,6 +2,7 @@
 
 use catalog::commits::store::{CommitStore, Resolution, Swap, SwapOutcome};
 use catalog::ident::AttemptId;
+use catalog::principals::store::{PrincipalStore, StoredKey};
 use catalog::tabulars::TabularStore;
 use catalog::testing::scratch_folder;
 use catalog::testing::world::{AT_MS, World, create, ident, with_lineage};
@@ -10,8 +11,10 @@ use uuid::Uuid;
 
 use super::*;
 
+mod copies;
 mod managed;
 mod registers;
+mod release;
 
 catalog::store_conformance!(#[tokio::test] () {
     let folder = scratch_folder().unwrap();
@@ -29,6 +32,22 @@ async fn a_second_server_on_the_same_file_is_refused() {
     first.ping().await.unwrap();
     drop(first);
     SqliteStore::open(&path).await.unwrap();
+}
+
+#[tokio::test]
+async fn principals_can_be_made_beside_the_server_that_has_the_file() {
+    let folder = scratch_folder().unwrap();
+    let path = folder.path().join("frazil.db");
+    assert!(SqliteStore::open_beside(&path).await.is_err(), "there is no file yet");
+    let first = SqliteStore::open(&path).await.unwrap();
+    let beside = SqliteStore::open_beside(&path).await.unwrap();
+    let key = StoredKey { id: Uuid::now_v7(), secret: "s".to_owned(), created_at_ms: AT_MS };
+    assert_eq!(beside.signing_key(&key).await.unwrap(), key);
+    let other = StoredKey { id: Uuid::now_v7(), ..key.clone() };
+    assert_eq!(first.signing_key(&other).await.unwrap(), key);
+    first.writer.execute("DELETE FROM _sqlx_migrations WHERE version > 1").await.unwrap();
+    let refused = SqliteStore::open_beside(&path).await.unwrap_err();
+    assert!(matches!(refused, OpenError::SchemaTooOld), "{refused}");
 }
 
 #[tokio::test]

@@ -120,3 +120,38 @@ fn a_file_is_inflated_no_further_than_its_bound_however_many_blocks_it_has() {
         assert!(matches!(read(&bomb(blocks_max + 1)), Err(Unreadable::TooLong)));
     }
 }
+
+#[test]
+fn a_header_that_promises_more_than_there_is_sets_nothing_aside() {
+    let promising = [MAGIC, &long(1 << 28)].concat();
+    assert!(matches!(File::open(&promising), Err(Unreadable::Broken)));
+    let many = [MAGIC, &long(2_000), &[0; 4_000], &long(0)].concat();
+    assert!(matches!(File::open(&many), Err(Unreadable::TooComplex)));
+}
+
+#[test]
+fn a_schema_that_is_longer_than_any_is_refused() {
+    let doc = "x".repeat(SCHEMA_MAX_BYTES);
+    let whole =
+        container(&format!(r#"{{"type": "record", "name": "r", "doc": "{doc}", "fields": []}}"#), Codec::Null, &[]);
+    assert!(matches!(File::open(&whole), Err(Unreadable::TooComplex)));
+}
+
+#[test]
+fn records_that_cost_more_than_their_bytes_allow_are_given_up() {
+    let names: Vec<String> = (0..200).map(|n| format!(r#"{{"name": "n{n}", "type": "null"}}"#)).collect();
+    let schema = format!(
+        r#"{{"type": "record", "name": "r", "fields": [{{"name": "b", "type": "boolean"}}, {}]}}"#,
+        names.join(",")
+    );
+    let record = |_| {
+        let nulls = (0..200).map(|n| (format!("n{n}"), Value::Null));
+        Value::Record([("b".to_owned(), Value::Boolean(true))].into_iter().chain(nulls).collect())
+    };
+    let read = |count: usize| {
+        let records: Vec<Value> = (0..count).map(record).collect();
+        File::open(&container(&schema, Codec::Null, &records)).unwrap().for_each(|_, _| Ok(()))
+    };
+    read(1_000).unwrap();
+    assert!(matches!(read(3_000), Err(Unreadable::TooComplex)));
+}

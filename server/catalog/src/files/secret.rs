@@ -51,7 +51,7 @@ impl Secret {
     }
 
     /// The text as it is: of an opened secret, the secret itself.
-    pub(super) fn reveal(&self) -> &str {
+    pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
 
@@ -73,7 +73,7 @@ impl Secret {
     }
 
     /// The form that may be stored; `field` is bound to it, so that no other field can take it.
-    pub(super) fn seal(&self, field: &str, key: Option<&SecretsKey>) -> Result<Self> {
+    pub(crate) fn seal(&self, field: &str, key: Option<&SecretsKey>) -> Result<Self> {
         match self.form() {
             Form::Env(name) if name.starts_with(OWN_VARIABLES) => Err(Error::invalid(format!(
                 "storage {field} names the environment variable {name}: those that begin with {OWN_VARIABLES} are the server's own"
@@ -114,7 +114,7 @@ impl Secret {
     }
 
     /// As [`Self::reveal`] tells it then: the secret itself. Blocks where it is in a file.
-    pub(super) fn open(&self, field: &str, key: Option<&SecretsKey>) -> Result<Self> {
+    pub(crate) fn open(&self, field: &str, key: Option<&SecretsKey>) -> Result<Self> {
         self.opened(field, key).map(Self)
     }
 

@@ -1,14 +1,16 @@
 //! The OpenAPI document: what the handlers say of themselves, and what all operations have in common.
 
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
     Components, ContentBuilder, HeaderBuilder, InfoBuilder, License, ObjectBuilder, OpenApi, OpenApiBuilder, Ref,
-    RefOr, Required, Response, ResponseBuilder, Type,
+    RefOr, Required, Response, ResponseBuilder, Server, Type,
 };
 use utoipa::{PartialSchema, ToSchema};
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::api::error::{ErrorModel, IcebergErrorResponse};
+use crate::api::iceberg::oauth;
 
 const TITLE: &str = "Frazil";
 
@@ -23,6 +25,15 @@ const ANYWHERE: [(&str, &str); 5] = [
     ("500", "A fault of the server; of a change it is not known whether it was applied"),
     ("503", "The server cannot answer now; nothing was changed"),
 ];
+
+/// What an operation may answer besides where callers are asked who they are.
+const OF_CALLERS: [(&str, &str); 1] = [("401", "The request brings no access token that this server takes")];
+
+/// What anybody may ask, whoever they are.
+const OPEN: [&str; 4] = ["/health/live", "/health/ready", "/openapi.yaml", oauth::PATH];
+
+/// How the document calls an access token.
+const BEARER: &str = "bearer";
 
 /// What an operation may answer besides that waits for a body, if only to pass over it.
 const WITH_BODY: [(&str, &str); 2] =
@@ -53,10 +64,15 @@ pub struct Listed<'a> {
 pub fn head() -> OpenApi {
     let license = License::new("Apache-2.0");
     let info = InfoBuilder::new().title(TITLE).version(env!("CARGO_PKG_VERSION")).description(Some(ABOUT));
-    let mut head = OpenApiBuilder::new().info(info.license(Some(license)).build()).build();
-    let schemas = &mut head.components.get_or_insert_with(Components::new).schemas;
-    schemas.insert(ErrorModel::name().into_owned(), ErrorModel::schema());
-    schemas.insert(IcebergErrorResponse::name().into_owned(), IcebergErrorResponse::schema());
+    // A server may ask nobody who they are.
+    let security = [SecurityRequirement::new(BEARER, [""; 0]), SecurityRequirement::default()];
+    let head = OpenApiBuilder::new().info(info.license(Some(license)).build()).security(Some(security));
+    let mut head = head.build();
+    let components = head.components.get_or_insert_with(Components::new);
+    let bearer = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
+    components.security_schemes.insert(BEARER.to_owned(), bearer.into());
+    components.schemas.insert(ErrorModel::name().into_owned(), ErrorModel::schema());
+    components.schemas.insert(IcebergErrorResponse::name().into_owned(), IcebergErrorResponse::schema());
     head
 }
 
@@ -75,7 +91,20 @@ pub fn document() -> OpenApi {
 
 /// The whole document as it is served, and kept in `openapi/frazil.yaml`.
 pub fn yaml() -> String {
-    document().to_yaml().expect("the document has no key that YAML cannot write")
+    to_yaml(&document())
+}
+
+/// The whole document of a server with a base path.
+pub fn yaml_below(base_path: &str) -> String {
+    let mut document = document();
+    if !base_path.is_empty() {
+        document.servers = Some(vec![Server::new(base_path)]);
+    }
+    to_yaml(&document)
+}
+
+fn to_yaml(document: &OpenApi) -> String {
+    document.to_yaml().expect("the document has no key that YAML cannot write")
 }
 
 /// The operations in the order of their paths.
@@ -94,9 +123,9 @@ pub fn operations(document: &OpenApi) -> impl Iterator<Item = Listed<'_>> {
     })
 }
 
-/// The document as pages, made of files in this binary.
+/// The document as pages, made of files in this binary. They find it wherever a proxy or a base path puts them.
 pub fn swagger_ui() -> SwaggerUi {
-    SwaggerUi::new("/docs").config(Config::from("/openapi.yaml"))
+    SwaggerUi::new("/docs").config(Config::from("../openapi.yaml"))
 }
 
 fn slots(item: &mut PathItem) -> [(&'static str, Option<&mut Operation>); 5] {
@@ -112,15 +141,24 @@ fn slots(item: &mut PathItem) -> [(&'static str, Option<&mut Operation>); 5] {
 fn complete(method: &str, path: &str, operation: &mut Operation) {
     operation.operation_id = operation.operation_id.take().map(|handler| camel_case(&handler));
     let mut parameters: Vec<Parameter> = path_parameters(path).collect();
-    let changes = matches!(method, "POST" | "PUT" | "DELETE");
+    let is_open = OPEN.contains(&path);
+    let takes_body = matches!(method, "POST" | "PUT" | "DELETE");
+    let changes = takes_body && !is_open;
     let keyed = changes && KEYED.iter().any(|root| path.starts_with(root));
     if keyed {
         parameters.push(idempotency_key());
     }
     operation.parameters.get_or_insert_default().extend(parameters.into_iter().map(RefOr::T));
     let mut answers = ANYWHERE.to_vec();
+    if takes_body {
+        answers.extend(WITH_BODY);
+    }
     if changes {
-        answers.extend(WITH_BODY.into_iter().chain(OF_CHANGES));
+        answers.extend(OF_CHANGES);
+    }
+    match is_open {
+        true => operation.security = Some(Vec::new()),
+        false => answers.extend(OF_CALLERS),
     }
     if keyed {
         answers.extend(OF_KEYS);
@@ -139,10 +177,10 @@ fn complete(method: &str, path: &str, operation: &mut Operation) {
     }
 }
 
-/// Failures have Iceberg's error shape, save where an answer has no body at all.
+/// Failures have Iceberg's error shape, save where they say another one or have no body at all.
 fn complete_response(method: &str, status: &str, response: &mut Response) {
     let failed = status.starts_with('4') || status.starts_with('5');
-    if failed && method != "HEAD" {
+    if failed && method != "HEAD" && response.content.is_empty() {
         let schema = Ref::from_schema_name(IcebergErrorResponse::name());
         response
             .content

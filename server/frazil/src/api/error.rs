@@ -24,6 +24,9 @@ enum Problem {
     BodyTooSlow,
     BodyTooLarge,
     UnknownEncoding,
+    NoToken,
+    WrongToken,
+    TooManyWrong { retry_after_secs: u16 },
 }
 
 /// A failed request on its way out. The edge gives it its body, see [`crate::api::edge`].
@@ -63,6 +66,20 @@ impl ApiError {
         Self::http(Problem::UnknownEncoding, message)
     }
 
+    pub fn no_token() -> Self {
+        Self::http(Problem::NoToken, "this server wants an access token: Authorization: Bearer …".to_owned())
+    }
+
+    pub fn wrong_token(why: &str) -> Self {
+        Self::http(Problem::WrongToken, format!("the access token was not accepted: {why}"))
+    }
+
+    pub fn too_many_wrong(retry_after_secs: u16) -> Self {
+        let message =
+            "too many wrong tokens or credentials came from this address: come back after Retry-After seconds";
+        Self::http(Problem::TooManyWrong { retry_after_secs }, message.to_owned())
+    }
+
     fn http(problem: Problem, message: String) -> Self {
         Self { problem, error: Error::invalid(message) }
     }
@@ -98,6 +115,7 @@ impl ApiError {
         match self.problem {
             Problem::Catalog(Kind::Invalid) => (StatusCode::BAD_REQUEST, "BadRequestException"),
             Problem::Catalog(Kind::IllegalArgument) => (StatusCode::BAD_REQUEST, "IllegalArgumentException"),
+            Problem::Catalog(Kind::Unauthorized) => (StatusCode::UNAUTHORIZED, "NotAuthorizedException"),
             Problem::Catalog(Kind::Forbidden) => (StatusCode::FORBIDDEN, "ForbiddenException"),
             Problem::Catalog(Kind::NoSuchWarehouse) => (StatusCode::NOT_FOUND, "NoSuchWarehouseException"),
             Problem::Catalog(Kind::NoSuchNamespace) => (StatusCode::NOT_FOUND, "NoSuchNamespaceException"),
@@ -118,13 +136,28 @@ impl ApiError {
             Problem::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowedException"),
             Problem::BodyTooSlow => (StatusCode::REQUEST_TIMEOUT, "RequestTimeoutException"),
             Problem::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "PayloadTooLargeException"),
+            Problem::NoToken | Problem::WrongToken => (StatusCode::UNAUTHORIZED, "NotAuthorizedException"),
+            Problem::TooManyWrong { .. } => (StatusCode::TOO_MANY_REQUESTS, "TooManyRequestsException"),
             Problem::UnknownEncoding => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaTypeException"),
         }
     }
 
-    /// Only these are safe to send again; without the header Java takes a 503 for an unknown outcome.
-    fn may_be_resent(&self) -> bool {
-        matches!(self.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
+    /// Only what is safe to send again says when; without the header Java takes a 503 for an unknown outcome.
+    fn retry_after_secs(&self) -> Option<u16> {
+        match (self.problem, self.status()) {
+            (Problem::TooManyWrong { retry_after_secs }, _) => Some(retry_after_secs),
+            (_, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) => Some(RETRY_AFTER_SECS),
+            _ => None,
+        }
+    }
+
+    /// What a client without a token is told as RFC 6750 has it: nothing but that it needs one.
+    fn challenge(&self) -> Option<HeaderValue> {
+        match (self.problem, self.status()) {
+            (Problem::NoToken, _) => Some(HeaderValue::from_static("Bearer")),
+            (_, StatusCode::UNAUTHORIZED) => Some(HeaderValue::from_static("Bearer error=\"invalid_token\"")),
+            _ => None,
+        }
     }
 }
 
@@ -137,8 +170,11 @@ impl From<Error> for ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = self.status().into_response();
-        if self.may_be_resent() {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECS));
+        if let Some(secs) = self.retry_after_secs() {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(secs));
+        }
+        if let Some(challenge) = self.challenge() {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
         }
         if self.problem == Problem::UnknownEncoding {
             response.headers_mut().insert(header::ACCEPT_ENCODING, encoding::TAKEN);
@@ -192,6 +228,16 @@ mod tests {
             let response = of(kind).into_response();
             assert_eq!(response.headers().contains_key(header::RETRY_AFTER), resent, "{kind:?}");
         }
+    }
+
+    #[test]
+    fn who_is_not_known_is_told_how_to_become_so() {
+        let told = |error: ApiError| error.into_response().headers()[header::WWW_AUTHENTICATE].clone();
+        assert_eq!(told(ApiError::no_token()), "Bearer");
+        for error in [ApiError::wrong_token("why"), of(Kind::Unauthorized)] {
+            assert_eq!(told(error), "Bearer error=\"invalid_token\"");
+        }
+        assert!(!of(Kind::Forbidden).into_response().headers().contains_key(header::WWW_AUTHENTICATE));
     }
 
     #[test]

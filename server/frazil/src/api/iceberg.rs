@@ -11,6 +11,7 @@ pub mod config;
 pub mod functions;
 pub mod metrics;
 pub mod namespaces;
+pub mod oauth;
 pub mod tables;
 pub mod transactions;
 pub mod views;

@@ -4,15 +4,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use axum::extract::{Request, State};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
-use catalog::error::{Error, Kind};
-
-use crate::api::error::ApiError;
-use crate::api::place::warehouse_name;
-use crate::telemetry;
-
 /// A warehouse gets another place as long as it holds fewer than so many times those that are free. One alone comes to
 /// three quarters of all; of several that hang each comes to less, and a part of all stays free whatever their number.
 const TIMES_FREE: usize = 3;
@@ -33,22 +24,9 @@ struct Taken {
 
 /// A place that is taken until it is dropped.
 #[derive(Debug)]
-struct Place {
+pub struct Place {
     places: Arc<Places>,
     warehouse: Option<String>,
-}
-
-/// Turns a request away before it has touched anything, where too many are under way.
-pub async fn shed_load(State(places): State<Arc<Places>>, request: Request, next: Next) -> Response {
-    match places.take(warehouse_name(&request)) {
-        Some(_place) => next.run(request).await,
-        None => {
-            telemetry::count_shed();
-            let error =
-                Error::new(Kind::Overloaded, "too many requests are under way: come back after Retry-After seconds");
-            ApiError::from(error).into_response()
-        }
-    }
 }
 
 impl Places {
@@ -57,18 +35,18 @@ impl Places {
     }
 
     /// A place for a request to this warehouse, or to none.
-    fn take(self: &Arc<Self>, warehouse: Option<String>) -> Option<Place> {
+    pub fn take(self: &Arc<Self>, warehouse: Option<&str>) -> Option<Place> {
         let mut taken = self.taken();
         let free = self.all - taken.count;
-        let held = warehouse.as_ref().and_then(|name| taken.by_warehouse.get(name)).copied().unwrap_or(0);
+        let held = warehouse.and_then(|name| taken.by_warehouse.get(name)).copied().unwrap_or(0);
         if held >= TIMES_FREE.saturating_mul(free) {
             return None;
         }
         taken.count += 1;
-        if let Some(name) = &warehouse {
-            *taken.by_warehouse.entry(name.clone()).or_default() += 1;
+        if let Some(name) = warehouse {
+            *taken.by_warehouse.entry(name.to_owned()).or_default() += 1;
         }
-        Some(Place { places: self.clone(), warehouse })
+        Some(Place { places: self.clone(), warehouse: warehouse.map(str::to_owned) })
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -95,7 +73,7 @@ mod tests {
     use super::*;
 
     fn fill(places: &Arc<Places>, warehouse: &str) -> Vec<Place> {
-        std::iter::from_fn(|| places.take(Some(warehouse.to_owned()))).take(10_000).collect()
+        std::iter::from_fn(|| places.take(Some(warehouse))).take(10_000).collect()
     }
 
     #[test]
@@ -118,7 +96,7 @@ mod tests {
         }
         let places = Arc::new(Places::new(1));
         let only = places.take(None).unwrap();
-        assert!(places.take(None).is_none() && places.take(Some("w".to_owned())).is_none());
+        assert!(places.take(None).is_none() && places.take(Some("w")).is_none());
         drop(only);
         assert!(places.take(None).is_some());
     }

@@ -3,10 +3,12 @@
 use std::error::Error as StdError;
 use std::time::Duration;
 
-use reqwest::{Method, Response, StatusCode};
+use clap::Args;
+use reqwest::{ClientBuilder, Method, Response, StatusCode};
 use serde_json::Value;
 
-use crate::config::SERVER;
+use crate::api::iceberg::oauth;
+use crate::config::{CREDENTIAL, Hidden, SERVER, TOKEN};
 
 /// How long an answer is waited for: longer than a server takes to find out that a store does not answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(120);
@@ -25,21 +27,64 @@ pub enum ClientError {
     Refused(String),
 }
 
+/// How a command shows who it is, to a server that asks.
+#[derive(Debug, Default, Args)]
+pub struct Access {
+    /// The access token to show.
+    #[arg(long, global = true, value_name = "TOKEN", env = TOKEN, hide_env_values = true, value_parser = Hidden::parse)]
+    token: Option<Hidden>,
+    /// The id and secret of a service principal to log in with.
+    #[arg(long, global = true, value_name = "ID:SECRET", env = CREDENTIAL, hide_env_values = true,
+        value_parser = Hidden::parse)]
+    credential: Option<Hidden>,
+}
+
 /// A server, by the URL that its clients have.
 pub struct Client {
     server: String,
     http: reqwest::Client,
+    token: Option<Hidden>,
 }
 
 impl Client {
     pub fn of(server: &str) -> Result<Self, reqwest::Error> {
-        let http = reqwest::Client::builder().timeout(ANSWER_WITHIN).connect_timeout(CONNECT_WITHIN).build()?;
-        Ok(Self { server: server.trim_end_matches('/').to_owned(), http })
+        Self::with(server, reqwest::Client::builder().timeout(ANSWER_WITHIN))
+    }
+
+    pub fn with(server: &str, http: ClientBuilder) -> Result<Self, reqwest::Error> {
+        let http = http.connect_timeout(CONNECT_WITHIN).build()?;
+        Ok(Self { server: server.trim_end_matches('/').to_owned(), http, token: None })
+    }
+
+    /// From now on every request brings a token: the one that is given, or one that is got for a credential.
+    pub async fn logged_in(mut self, access: &Access) -> Result<Self, ClientError> {
+        self.token = match (&access.token, &access.credential) {
+            (Some(token), _) => Some(token.clone()),
+            (None, Some(credential)) => Some(self.log_in(credential).await?),
+            (None, None) => None,
+        };
+        Ok(self)
+    }
+
+    async fn log_in(&self, credential: &Hidden) -> Result<Hidden, ClientError> {
+        let (id, secret) = credential.reveal().split_once(':').ok_or_else(|| {
+            ClientError::Refused(format!("--credential or {CREDENTIAL} is not written like ID:SECRET"))
+        })?;
+        let request = self.http.post(format!("{}{}", self.server, oauth::PATH)).basic_auth(id, Some(secret));
+        let form = request.header("content-type", "application/x-www-form-urlencoded");
+        let answer = form.body("grant_type=client_credentials").send().await.map_err(|error| self.no_answer(error))?;
+        let status = answer.status();
+        let answer = self.read(answer).await?;
+        let token = answer["access_token"].as_str().ok_or_else(|| self.foreign(status))?;
+        Ok(token.to_owned().into())
     }
 
     /// The answer's JSON; null where it has no body.
     pub async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, ClientError> {
         let mut request = self.http.request(method, format!("{}{path}", self.server));
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token.reveal());
+        }
         if let Some(body) = body {
             request = request.json(body);
         }
@@ -57,7 +102,9 @@ impl Client {
         if status.is_success() {
             return Ok(json);
         }
-        let message = json["error"]["message"].as_str().ok_or_else(|| self.foreign(status))?;
+        // The token endpoint speaks as OAuth has it.
+        let message = json["error"]["message"].as_str().or_else(|| json["error_description"].as_str());
+        let message = message.ok_or_else(|| self.foreign(status))?;
         Err(ClientError::Refused(message.to_owned()))
     }
 

@@ -9,7 +9,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
-use super::client::{Client, ClientError};
+use super::client::{Access, Client, ClientError};
 use crate::config::{Hidden, SERVER};
 
 const WAREHOUSES: &str = "/management/v1/warehouses";
@@ -26,6 +26,8 @@ pub struct WarehouseCommand {
     /// The server to talk to.
     #[arg(long, global = true, value_name = "URL", env = SERVER, default_value = "http://127.0.0.1:8181")]
     server: String,
+    #[command(flatten)]
+    access: Access,
 }
 
 #[derive(Debug, Subcommand)]
@@ -37,6 +39,9 @@ enum Action {
         /// abfss://container@account.dfs.core.windows.net/prefix.
         #[arg(long, value_name = "URI")]
         location: String,
+        /// Leave a warehouse of that name as it is, where there is one.
+        #[arg(long)]
+        if_missing: bool,
         #[command(flatten)]
         settings: Box<Settings>,
     },
@@ -106,9 +111,12 @@ fn of_store(text: &Hidden) -> Result<(String, Value), Refused> {
 impl WarehouseCommand {
     /// Does what is asked for, and prints the answer to `out`.
     pub async fn run(self, out: &mut (dyn Write + Send)) -> Result<(), Error> {
-        let client = Client::of(&self.server)?;
+        let client = Client::of(&self.server)?.logged_in(&self.access).await?;
         match self.action {
-            Action::Create { name, location, settings } => {
+            Action::Create { name, if_missing: true, .. } if is_there(&client, &name).await? => {
+                Ok(writeln!(out, "{name} is there already")?)
+            }
+            Action::Create { name, location, settings, .. } => {
                 let body = settings.new_warehouse(&name, &location)?;
                 print(out, &client.send(Method::POST, WAREHOUSES, Some(&body)).await?)
             }
@@ -189,6 +197,10 @@ fn path(name: &str) -> String {
     format!("{WAREHOUSES}/{}", utf8_percent_encode(name, NON_ALPHANUMERIC))
 }
 
+async fn is_there(client: &Client, name: &str) -> Result<bool, ClientError> {
+    Ok(list(client).await?.iter().any(|warehouse| warehouse["name"] == name))
+}
+
 /// All of them, page by page. None leads to itself.
 async fn list(client: &Client) -> Result<Vec<Value>, ClientError> {
     let (mut all, mut token) = (Vec::new(), String::new());
@@ -236,7 +248,7 @@ mod tests {
     }
 
     fn body(line: &str) -> Value {
-        let Action::Create { name, location, settings } = parse(line) else { panic!("not create: {line}") };
+        let Action::Create { name, location, settings, .. } = parse(line) else { panic!("not create: {line}") };
         settings.new_warehouse(&name, &location).unwrap()
     }
 
@@ -265,7 +277,7 @@ mod tests {
     #[test]
     fn a_setting_of_the_store_that_is_none_is_refused_and_not_shown() {
         let action = parse("frazil create lake --location s3://bucket/x --storage account-key:hush");
-        let Action::Create { name, location, settings } = action else { panic!("not create") };
+        let Action::Create { name, location, settings, .. } = action else { panic!("not create") };
         let error = settings.new_warehouse(&name, &location).unwrap_err();
         assert!(error.message().contains("KEY=VALUE") && !error.message().contains("hush"), "{error}");
         assert!(!format!("{settings:?}").contains("hush"));

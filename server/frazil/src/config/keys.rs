@@ -18,20 +18,40 @@ pub const CONFIG_FILE: &str = "FRAZIL_CONFIG";
 /// Names the server that `frazil warehouse` talks to, and is no setting itself.
 pub const SERVER: &str = "FRAZIL_SERVER";
 
+/// The access token that commands show to the server, and the credential that they get one with; no settings.
+pub const TOKEN: &str = "FRAZIL_TOKEN";
+pub const CREDENTIAL: &str = "FRAZIL_CREDENTIAL";
+
+/// Variables that begin like settings and are none.
+const NO_SETTINGS: [&str; 4] = [CONFIG_FILE, SERVER, TOKEN, CREDENTIAL];
+
+/// The setting that is a list of tables, written in TOML: `[{ issuer = "https://…", audiences = ["…"] }]`.
+const TABLES: &str = "auth.issuers";
+
 /// The setting that is a secret.
 const SECRET: &str = "secrets.key";
 
 /// Less alike than this is another word, from 0 to 1.
 const ALIKE: f64 = 0.7;
 
-/// All keys, as in `server.listen`.
+/// All keys, as in `server.listen` and `server.tls.cert_file`.
 fn all() -> Vec<String> {
     let defaults = serde_json::to_value(Config::default()).expect("settings are plain values");
-    let concerns = defaults.as_object().into_iter().flatten();
-    let keys = concerns.flat_map(|(concern, settings)| {
-        settings.as_object().into_iter().flat_map(|settings| settings.keys()).map(move |key| format!("{concern}.{key}"))
-    });
-    keys.collect()
+    let mut keys = Vec::new();
+    collect(&defaults, "", &mut keys);
+    keys
+}
+
+/// The keys below `prefix`; an object is a table of settings, all else is one.
+fn collect(settings: &serde_json::Value, prefix: &str, keys: &mut Vec<String>) {
+    match settings.as_object() {
+        None => keys.push(prefix.to_owned()),
+        Some(table) => table.iter().for_each(|(name, value)| collect(value, &below(prefix, name), keys)),
+    }
+}
+
+fn below(prefix: &str, name: &str) -> String {
+    if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
 }
 
 /// Refuses what is no setting.
@@ -48,20 +68,27 @@ pub fn of_file(path: &Path) -> Result<figment::providers::Data<Toml>, ConfigErro
     let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: path.into(), source })?;
     let table: toml::Table = text.parse().map_err(|error| not_toml(path, &text, &error))?;
     let known = all();
-    for (concern, settings) in &table {
-        let keys: Vec<String> = match settings.as_table() {
-            Some(settings) => settings.keys().map(|key| format!("{concern}.{key}")).collect(),
-            None => vec![concern.clone()],
-        };
-        if let Some(key) = keys.iter().find(|key| !known.contains(key)) {
-            return Err(unknown(path.display().to_string(), key, &known));
-        }
+    if let Some(key) = stranger(&table, "", &known) {
+        return Err(unknown(path.display().to_string(), &key, &known));
     }
     Ok(Toml::string(&text))
 }
 
+/// The first key of a file that is no setting, and no table of settings.
+fn stranger(table: &toml::Table, prefix: &str, known: &[String]) -> Option<String> {
+    table.iter().find_map(|(name, value)| {
+        let key = below(prefix, name);
+        match value.as_table() {
+            _ if known.contains(&key) => None,
+            Some(table) if !table.is_empty() => stranger(table, &key, known),
+            Some(_) if known.iter().any(|known| known.starts_with(&format!("{key}."))) => None,
+            _ => Some(key),
+        }
+    })
+}
+
 fn is_setting(name: &str) -> bool {
-    name.starts_with(ENV_PREFIX) && name != CONFIG_FILE && name != SERVER && !arms_failpoints(name)
+    name.starts_with(ENV_PREFIX) && !NO_SETTINGS.contains(&name) && !arms_failpoints(name)
 }
 
 #[cfg(feature = "failpoints")]
@@ -89,17 +116,27 @@ pub fn of_env(env: impl IntoIterator<Item = (String, String)>) -> Result<Setting
             let names: Vec<String> = known.into_keys().collect();
             return Err(unknown("the environment".to_owned(), &name, &names));
         };
-        settings.insert(key.clone(), value_of(key, &value));
+        settings.insert(key.clone(), value_of(key, &value)?);
     }
     Ok(settings)
 }
 
 /// The value of a setting that was given as text. Digits are no number where a secret is wanted.
-pub fn value_of(key: &str, text: &str) -> Value {
+pub fn value_of(key: &str, text: &str) -> Result<Value, ConfigError> {
     match key {
-        SECRET => Value::from(text),
-        _ => text.parse().expect("any text is a value"),
+        SECRET => Ok(Value::from(text)),
+        TABLES => tables(key, text),
+        _ => Ok(text.parse().expect("any text is a value")),
     }
+}
+
+fn tables(key: &str, text: &str) -> Result<Value, ConfigError> {
+    let refused = |why: &str| {
+        ConfigError::Refused(format!("{key} is not a list of tables in TOML, as in [{{ a = 'b' }}]: {why}"))
+    };
+    let document: toml::Table =
+        format!("list = {text}").parse().map_err(|error: toml::de::Error| refused(error.message()))?;
+    Value::serialize(&document["list"]).map_err(|error| refused(&error.to_string()))
 }
 
 fn variable(key: &str) -> String {

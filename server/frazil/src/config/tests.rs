@@ -43,6 +43,8 @@ fn a_value_that_would_stop_everything_is_told_with_its_key() {
         ("[commit]\ndeadline_ms = 0\n", "commit.deadline_ms"),
         ("[commit]\nmetadata_delete_grace_ms = -1\n", "commit.metadata_delete_grace_ms"),
         ("[database]\nurl = 'mysql://x/y'\n", "database.url"),
+        ("[database]\nreplica_url = 'postgres://x/y'\n", "database.replica_url"),
+        ("[database]\nwait_ms = 0\n", "database.wait_ms"),
         ("[storage]\nallowed_locations = ['tmp']\n", "storage.allowed_locations"),
     ] {
         let message = load(toml, &[], no_flags()).unwrap_err().to_string();

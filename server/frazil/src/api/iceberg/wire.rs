@@ -6,6 +6,7 @@ pub mod functions;
 pub mod metadata;
 pub mod metrics;
 pub mod namespaces;
+pub mod oauth;
 pub mod paging;
 pub mod tables;
 pub mod views;

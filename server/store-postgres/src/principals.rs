@@ -1,0 +1,158 @@
+//! Service principals in table `service_principal`, and the key of their tokens in `signing_key`.
+
+use async_trait::async_trait;
+use catalog::principals::store::{PrincipalCreated, PrincipalStore, StoredKey};
+use catalog::principals::{PrincipalId, PrincipalName, SecretHash, ServicePrincipal};
+use catalog::store::{StoreError, sent};
+use uuid::Uuid;
+
+use crate::error::{aborted, committing};
+use crate::{PostgresStore, give_back};
+
+struct Row {
+    id: Uuid,
+    name: String,
+    secret_hash: Vec<u8>,
+    generation: i64,
+    created_at_ms: i64,
+    expires_at_ms: Option<i64>,
+    revoked_at_ms: Option<i64>,
+}
+
+#[async_trait]
+impl PrincipalStore for PostgresStore {
+    async fn principal(&self, id: PrincipalId) -> Result<Option<ServicePrincipal>, StoreError> {
+        let row = sqlx::query_as!(
+            Row,
+            "SELECT id, name, secret_hash, generation, created_at_ms, expires_at_ms, revoked_at_ms
+               FROM service_principal WHERE id = $1",
+            id.0
+        )
+        .fetch_optional(sent("principal", &self.pool))
+        .await
+        .map_err(aborted)?;
+        row.map(ServicePrincipal::try_from).transpose()
+    }
+
+    async fn principal_named(&self, name: &PrincipalName) -> Result<Option<ServicePrincipal>, StoreError> {
+        let row = sqlx::query_as!(
+            Row,
+            "SELECT id, name, secret_hash, generation, created_at_ms, expires_at_ms, revoked_at_ms
+               FROM service_principal WHERE name = $1 AND revoked_at_ms IS NULL",
+            name.as_str()
+        )
+        .fetch_optional(sent("principal-named", &self.pool))
+        .await
+        .map_err(aborted)?;
+        row.map(ServicePrincipal::try_from).transpose()
+    }
+
+    async fn principals(&self, after: Option<PrincipalId>, limit: u32) -> Result<Vec<ServicePrincipal>, StoreError> {
+        let rows = sqlx::query_as!(
+            Row,
+            "SELECT id, name, secret_hash, generation, created_at_ms, expires_at_ms, revoked_at_ms
+               FROM service_principal WHERE $1::uuid IS NULL OR id > $1 ORDER BY id LIMIT $2",
+            after.map(|id| id.0),
+            i64::from(limit)
+        )
+        .fetch_all(sent("principals", &self.pool))
+        .await
+        .map_err(aborted)?;
+        rows.into_iter().map(ServicePrincipal::try_from).collect()
+    }
+
+    async fn create_principal(&self, principal: &ServicePrincipal) -> Result<PrincipalCreated, StoreError> {
+        let mut conn = self.acquire().await?;
+        let inserted = sqlx::query!(
+            "INSERT INTO service_principal
+                 (id, name, secret_hash, generation, created_at_ms, expires_at_ms, revoked_at_ms)
+             VALUES ($1, $2, $3, $4, $5, $6, $7)
+             ON CONFLICT (name) WHERE revoked_at_ms IS NULL DO NOTHING",
+            principal.id.0,
+            principal.name.as_str(),
+            &principal.secret_hash.0,
+            principal.generation,
+            principal.created_at_ms,
+            principal.expires_at_ms,
+            principal.revoked_at_ms
+        )
+        .execute(sent("create-principal", &mut *conn))
+        .await
+        .map_err(committing);
+        match give_back(conn, inserted)?.rows_affected() {
+            0 => Ok(PrincipalCreated::NameTaken),
+            _ => Ok(PrincipalCreated::Created),
+        }
+    }
+
+    async fn rotate_principal(
+        &self,
+        id: PrincipalId,
+        secret_hash: &SecretHash,
+        expires_at_ms: Option<i64>,
+    ) -> Result<Option<ServicePrincipal>, StoreError> {
+        let mut conn = self.acquire().await?;
+        let row = sqlx::query_as!(
+            Row,
+            "UPDATE service_principal
+                SET secret_hash = $2, generation = generation + 1, expires_at_ms = COALESCE($3, expires_at_ms)
+              WHERE id = $1 AND revoked_at_ms IS NULL
+              RETURNING id, name, secret_hash, generation, created_at_ms, expires_at_ms, revoked_at_ms",
+            id.0,
+            &secret_hash.0,
+            expires_at_ms
+        )
+        .fetch_optional(sent("rotate-principal", &mut *conn))
+        .await
+        .map_err(committing);
+        give_back(conn, row)?.map(ServicePrincipal::try_from).transpose()
+    }
+
+    async fn revoke_principal(&self, name: &PrincipalName, at_ms: i64) -> Result<bool, StoreError> {
+        let mut conn = self.acquire().await?;
+        let revoked = sqlx::query!(
+            "UPDATE service_principal SET revoked_at_ms = $2 WHERE name = $1 AND revoked_at_ms IS NULL",
+            name.as_str(),
+            at_ms
+        )
+        .execute(sent("revoke-principal", &mut *conn))
+        .await
+        .map_err(committing);
+        Ok(give_back(conn, revoked)?.rows_affected() > 0)
+    }
+
+    async fn signing_key(&self, made: &StoredKey) -> Result<StoredKey, StoreError> {
+        let mut conn = self.acquire().await?;
+        // Waits for whoever makes one now.
+        let inserted = sqlx::query!(
+            "INSERT INTO signing_key (id, secret, created_at_ms) VALUES ($1, $2, $3) ON CONFLICT (the_only) DO NOTHING",
+            made.id,
+            made.secret,
+            made.created_at_ms
+        )
+        .execute(sent("make-signing-key", &mut *conn))
+        .await
+        .map_err(committing);
+        give_back(conn, inserted)?;
+        sqlx::query_as!(StoredKey, "SELECT id, secret, created_at_ms FROM signing_key")
+            .fetch_one(sent("signing-key", &self.pool))
+            .await
+            .map_err(aborted)
+    }
+}
+
+impl TryFrom<Row> for ServicePrincipal {
+    type Error = StoreError;
+
+    fn try_from(row: Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: PrincipalId(row.id),
+            name: PrincipalName::parse(&row.name).map_err(aborted)?,
+            secret_hash: SecretHash(row.secret_hash.try_into().map_err(|_| aborted("secret_hash is not 32 bytes"))?),
+            generation: row.generation,
+            created_at_ms: row.created_at_ms,
+            expires_at_ms: row.expires_at_ms,
+            revoked_at_ms: row.revoked_at_ms,
+        })
+    }
+}
