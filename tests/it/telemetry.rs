@@ -14,6 +14,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tracing::dispatcher::DefaultGuard;
 
+use crate::auth::{created, log_in, token};
 use crate::management::{WAREHOUSES, place};
 use crate::receiver::Receiver;
 use crate::server::{TestServer, append};
@@ -112,7 +113,8 @@ async fn the_line_of_an_answer_says_whose_request_it_was_and_what_became_of_it()
 
 #[tokio::test]
 async fn no_secret_and_no_query_comes_into_the_log() {
-    let told = Told::as_json("debug");
+    // What the client of this test says of itself is not of interest.
+    let told = Told::as_json("debug,reqwest=off,hyper=off,hyper_util=off");
     let server = server_with_table().await;
     let secret = [("authorization", "Bearer hush-token"), ("cookie", "hush=cookie")];
     server.send(Method::GET, "/namespaces?parent=hush-query", &secret, None).await.expect(404);
@@ -128,6 +130,25 @@ async fn no_secret_and_no_query_comes_into_the_log() {
         leaks.iter().all(|line| line["message"].as_str().unwrap().contains("does not exist: hush-query")),
         "{leaks:?}"
     );
+    server.end().await;
+}
+
+#[tokio::test]
+async fn who_logged_in_is_named_in_log_and_audit() {
+    let told = Told::as_json("info");
+    let server = TestServer::with(|config| config.auth.principals = true).await;
+    let (id, secret) = created(&server, "loader").await;
+    let bearer = format!("Bearer {}", token(log_in(&server, &id, &secret).await));
+    let body = json!({"namespace": ["n"]}).to_string();
+    for (request_id, headers) in [("r-1", vec![("authorization", &bearer[..])]), ("r-2", Vec::new())] {
+        let headers = [&[("x-request-id", request_id)], &headers[..]].concat();
+        server.send(Method::POST, "/namespaces", &headers, Some(body.clone().into())).await;
+    }
+    assert_fields(&told.of("r-1", "answered")[0], &[("principal", json!("loader")), ("status", json!(200))]);
+    assert_fields(&told.of("r-2", "answered")[0], &[("principal", json!("anonymous")), ("status", json!(401))]);
+    assert_fields(&told.of("r-1", "changed")[0], &[("principal", json!("loader"))]);
+    let made = told.lines().into_iter().find(|line| line["action"] == "principal.create").unwrap();
+    assert_fields(&made, &[("principal", json!("operator")), ("subject", json!("loader"))]);
     server.end().await;
 }
 

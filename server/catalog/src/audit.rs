@@ -15,6 +15,9 @@ pub const EVENTS_TOTAL: &str = "frazil_audit_events_total";
 /// The outcome of a change that is no commit.
 pub const APPLIED: &str = "applied";
 
+/// Who makes a change with a command on the database itself.
+const OPERATOR: &str = "operator";
+
 /// One change, by whom and of what.
 #[derive(Debug, Clone)]
 pub struct Entry {
@@ -37,17 +40,23 @@ pub struct Entry {
 impl Entry {
     /// A change that the request of `ctx` asked for; where it is made is set by the methods below.
     pub fn new(ctx: &RequestContext, action: impl Into<String>) -> Self {
+        let (principal, request_id) = (ctx.principal.name().to_owned(), ctx.request_id.clone());
+        Self { principal, request_id, span: Span::current(), ..Self::by_operator(action) }
+    }
+
+    /// A change that an operator makes on the database itself, with a command and no request.
+    pub fn by_operator(action: impl Into<String>) -> Self {
         Self {
             action: action.into(),
-            principal: ctx.principal.name().to_owned(),
-            request_id: ctx.request_id.clone(),
+            principal: OPERATOR.to_owned(),
+            request_id: String::new(),
             warehouse: None,
             namespace: None,
             table: None,
             subject: None,
             outcome: APPLIED,
             snapshot_id: None,
-            span: Span::current(),
+            span: Span::none(),
         }
     }
 

@@ -275,6 +275,13 @@ fn make_plain(schema: &mut Json, defined: &mut HashSet<String>) {
             for key in ["logicalType", "default", "doc", "aliases"] {
                 object.remove(key);
             }
+            for key in ["name", "type"] {
+                let name = object.get(key).and_then(Json::as_str);
+                if name.is_some_and(|name| !name.split('.').all(is_avro_name)) {
+                    // The parser panics at it. Nothing can refer to the new one.
+                    object.insert(key.to_owned(), format!("{key}_at_{}", defined.len()).into());
+                }
+            }
             let named = matches!(object.get("type").and_then(Json::as_str), Some("record" | "fixed" | "enum"));
             if let Some(name) = object.get("name").and_then(Json::as_str).filter(|_| named)
                 && !defined.insert(name.to_owned())
@@ -292,11 +299,16 @@ fn make_plain(schema: &mut Json, defined: &mut HashSet<String>) {
 }
 
 fn give_avro_name(field: &mut Json, position: usize) {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let name = field.get("name").and_then(Json::as_str).unwrap_or_default();
-    if !name.chars().all(plain) || !name.starts_with(|c: char| plain(c) && !c.is_ascii_digit()) {
-        field["name"] = Json::from(format!("field_at_{position}"));
+    // What is no object is no field, which the parser tells.
+    let Json::Object(field) = field else { return };
+    if !field.get("name").and_then(Json::as_str).is_some_and(is_avro_name) {
+        field.insert("name".to_owned(), format!("field_at_{position}").into());
     }
+}
+
+fn is_avro_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.chars().all(plain) && name.starts_with(|c: char| plain(c) && !c.is_ascii_digit())
 }
 
 #[cfg(test)]

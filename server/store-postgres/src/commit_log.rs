@@ -4,18 +4,18 @@ use async_trait::async_trait;
 use catalog::commits::log::{LogEntry, LogStore, Wanted};
 use catalog::ident::WarehouseId;
 use catalog::store::{StoreError, kept, sent};
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use crate::error::{aborted, committing};
-use crate::pool::Pool;
+use crate::pool::in_time;
 use crate::{PostgresStore, give_back};
 
 #[async_trait]
 impl LogStore for PostgresStore {
     async fn write_log(&self, entries: &[LogEntry]) -> Result<(), StoreError> {
         let mut conn = self.acquire().await?;
-        let written = self.pool.in_time(insert(&mut conn, entries)).await.map_err(committing);
+        let written = in_time(insert(&mut conn, entries)).await.map_err(committing);
         give_back(conn, written)
     }
 
@@ -54,7 +54,7 @@ impl LogStore for PostgresStore {
             i64::from(limit)
         )
         .execute(sent("forget-log", &mut *conn));
-        let gone = self.pool.in_time(gone).await.map_err(committing);
+        let gone = in_time(gone).await.map_err(committing);
         Ok(give_back(conn, gone)?.rows_affected())
     }
 }
@@ -111,7 +111,7 @@ impl PostgresStore {
 
 /// One page of a table's log; none where it has none.
 async fn page(
-    pool: Pool,
+    pool: PgPool,
     warehouse: WarehouseId,
     table: Uuid,
     (before, limit): (Option<Uuid>, u32),

@@ -2,13 +2,13 @@
 
 use catalog::context::Clock;
 use catalog::finding::Finding;
+use sqlx::PgPool;
 use sqlx::postgres::PgConnection;
 
 use crate::error::OpenError;
 use crate::migrate::{self, Schema};
-use crate::pool::Pool;
 use crate::replica::Replica;
-use crate::sessions::{self, PostgresOptions, hosts, is_durable, missing_bounds, primary, session};
+use crate::sessions::{self, PostgresOptions, is_durable, missing_bounds, session};
 use crate::{pooler, standby};
 
 /// Looks at everything that can be looked at, in the order in which it must work. What cannot be reached ends it.
@@ -23,7 +23,7 @@ pub async fn examine(options: &PostgresOptions, clock: &dyn Clock) -> Vec<Findin
 async fn examine_all(options: &PostgresOptions, clock: &dyn Clock, found: &mut Vec<Finding>) -> Result<(), Finding> {
     let unreachable =
         |error: OpenError| failed("database", &error, "check database.url, and whether the server can reach it");
-    let primary = primary(&hosts(&options.url).map_err(unreachable)?).await.map_err(unreachable)?;
+    let primary = sessions::primary(&options.url).await.map_err(unreachable)?;
     pooler::check_statements(&primary).await.map_err(unreachable)?;
     let mut conn = pooler::connect(&primary).await.map_err(unreachable)?;
     let version = migrate::check_version(&mut conn).await.map_err(unreachable)?;
@@ -33,14 +33,13 @@ async fn examine_all(options: &PostgresOptions, clock: &dyn Clock, found: &mut V
     }
     found.push(of_clock(&mut conn, clock).await.map_err(|error| unreachable(OpenError::Connect(error)))?);
     found.push(of_schema(&mut conn).await?);
-    let pool = sessions::pool(1, options.wait);
-    let pool = Pool::over(pool.connect_lazy_with(session(primary, options.statement_timeout)));
+    let pool = sessions::pool(1, options.wait).connect_lazy_with(session(primary, options.statement_timeout));
     let settings = of_settings(&pool, options.connections).await;
     found.extend(settings.map_err(|error| unreachable(OpenError::Connect(error)))?);
     if let Some(replica) = standby(options).map_err(unreachable)? {
         found.push(of_replica(&replica, &pool).await);
     }
-    pool.now().close().await;
+    pool.close().await;
     Ok(())
 }
 
@@ -75,7 +74,7 @@ async fn of_schema(conn: &mut PgConnection) -> Result<Finding, Finding> {
 }
 
 /// Of sessions as the server has them.
-async fn of_settings(pool: &Pool, connections: u32) -> Result<Vec<Finding>, sqlx::Error> {
+async fn of_settings(pool: &PgPool, connections: u32) -> Result<Vec<Finding>, sqlx::Error> {
     let check = "database settings";
     let mut found = Vec::new();
     let synchronous_commit = sessions::synchronous_commit(pool).await?;
@@ -101,7 +100,7 @@ async fn of_settings(pool: &Pool, connections: u32) -> Result<Vec<Finding>, sqlx
     Ok(found)
 }
 
-async fn of_replica(replica: &Replica, primary: &Pool) -> Finding {
+async fn of_replica(replica: &Replica, primary: &PgPool) -> Finding {
     let check = "database replica";
     let mend = "listings are read from the primary meanwhile; check database.replica_url and the standby";
     match replica.look(primary).await {

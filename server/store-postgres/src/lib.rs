@@ -38,9 +38,9 @@ pub use transfer::PostgresTransfer;
 
 use error::{aborted, unreachable};
 use hosts::Hosts;
-use pool::{Lent, Pool};
+use pool::{Lent, Pool, in_time};
 use replica::Replica;
-use sessions::{hosts, parsed, primary, session};
+use sessions::{hosts, parsed, session};
 
 /// Begins a transaction of several statements, durable on a synchronous standby too when its COMMIT is acknowledged.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = on";
@@ -53,11 +53,11 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Connects, to the one of several servers that takes writes, and brings the schema up to date; of several processes
+    /// Connects, of several servers to the one that takes writes, and brings the schema up to date; of several processes
     /// that do so at once, one does and the others wait.
     pub async fn connect(options: &PostgresOptions) -> Result<Self, OpenError> {
         let hosts = hosts(&options.url)?;
-        let primary = primary(&hosts).await?;
+        let primary = hosts.find().await.map_err(unreachable)?;
         pooler::check_statements(&primary).await?;
         migrate::migrate(&primary).await?;
         Self::opened(options, hosts, primary).await
@@ -66,7 +66,7 @@ impl PostgresStore {
     /// As [`Self::connect`], over a database whose schema somebody else brings up to date; any other is refused.
     pub async fn open(options: &PostgresOptions) -> Result<Self, OpenError> {
         let hosts = hosts(&options.url)?;
-        let primary = primary(&hosts).await?;
+        let primary = hosts.find().await.map_err(unreachable)?;
         pooler::check_statements(&primary).await?;
         Self::opened(options, hosts, primary).await
     }
@@ -74,9 +74,8 @@ impl PostgresStore {
     async fn opened(options: &PostgresOptions, hosts: Hosts, primary: PgConnectOptions) -> Result<Self, OpenError> {
         migrate::check(&primary).await?;
         let hosts = hosts.each(|host| session(host, options.statement_timeout));
-        let pool = sessions::pool(options.connections, options.wait);
-        let pool = Pool::open(hosts, pool, options.statement_timeout).await.map_err(unreachable)?;
-        sessions::check_settings(&pool).await?;
+        let pool = Pool::open(hosts, sessions::pool(options.connections, options.wait)).await.map_err(unreachable)?;
+        sessions::check_settings(&pool.now()).await?;
         Ok(Self { pool, replica: standby(options)?.map(Arc::new) })
     }
 
@@ -88,7 +87,7 @@ impl PostgresStore {
     /// Does the database answer?
     pub async fn ping(&self) -> Result<(), StoreError> {
         let mut conn = sent("ping", self.acquire().await?);
-        self.pool.in_time(conn.ping()).await.map_err(aborted)
+        in_time(conn.ping()).await.map_err(aborted)
     }
 
     async fn acquire(&self) -> Result<Lent, StoreError> {
@@ -108,7 +107,7 @@ fn standby(options: &PostgresOptions) -> Result<Option<Replica>, OpenError> {
     };
     let session = session(parsed(url)?, options.statement_timeout);
     let pool = sessions::pool(options.connections, options.wait).connect_lazy_with(session);
-    Ok(Some(Replica::new(Pool::over(pool), options.replica_lag_max)))
+    Ok(Some(Replica::new(pool, options.replica_lag_max)))
 }
 
 /// Gives the connection back to the pool, unless its last word is in doubt: then nothing more is sent on it.

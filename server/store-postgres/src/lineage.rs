@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::columns::from_json;
 use crate::error::{aborted, committing};
+use crate::pool::in_time;
 use crate::{PostgresStore, give_back};
 
 /// The ledger out of two JSON arrays of rows.
@@ -107,7 +108,7 @@ impl LineageStore for PostgresStore {
             &classes
         )
         .execute(sent("classify", &mut *conn));
-        let classified = self.pool.in_time(classified).await.map_err(committing);
+        let classified = in_time(classified).await.map_err(committing);
         give_back(conn, classified).map(|_| ())
     }
 
@@ -189,7 +190,7 @@ impl LineageStore for PostgresStore {
             i64::from(limit)
         )
         .fetch_one(sent("forget-lineage", &mut *conn));
-        let gone = self.pool.in_time(gone).await.map_err(committing);
+        let gone = in_time(gone).await.map_err(committing);
         give_back(conn, gone).map(i64::unsigned_abs)
     }
 }

@@ -9,11 +9,11 @@ use catalog::ident::{NamespaceIdent, WarehouseId};
 use catalog::namespaces::store::{NamespaceCreated, NamespaceDropped, NamespaceStore, NamespaceUpdated, NewNamespace};
 use catalog::namespaces::{Namespace, PropertiesChange};
 use catalog::store::{Page, StoreError, sent};
-use sqlx::{Connection, PgConnection};
+use sqlx::{Connection, PgConnection, PgPool};
 
 use crate::columns::{from_json, json, parts, text};
 use crate::error::{aborted, before_commit, committing, violated};
-use crate::pool::Pool;
+use crate::pool::{in_time, in_time_or};
 use crate::{BEGIN, PostgresStore, give_back, idempotency};
 
 #[async_trait]
@@ -50,7 +50,7 @@ impl NamespaceStore for PostgresStore {
         receipt: Option<&Receipt>,
     ) -> Result<NamespaceCreated, StoreError> {
         let mut conn = self.acquire().await?;
-        let created = match self.pool.in_time(insert(&mut conn, new, receipt)).await {
+        let created = match in_time(insert(&mut conn, new, receipt)).await {
             Ok(true) => Ok(NamespaceCreated::Created),
             Ok(false) => Ok(NamespaceCreated::ParentMissing),
             Err(error) => match violated(&error) {
@@ -73,7 +73,7 @@ impl NamespaceStore for PostgresStore {
         receipt: Option<&Receipt>,
     ) -> Result<NamespaceUpdated, StoreError> {
         let mut conn = self.acquire().await?;
-        let updated = self.pool.in_time_or(committing, update(&mut conn, (warehouse, ident), change, receipt)).await;
+        let updated = in_time_or(committing, update(&mut conn, (warehouse, ident), change, receipt)).await;
         give_back(conn, updated)
     }
 
@@ -84,7 +84,7 @@ impl NamespaceStore for PostgresStore {
         receipt: Option<&Receipt>,
     ) -> Result<NamespaceDropped, StoreError> {
         let mut conn = self.acquire().await?;
-        let dropped = match self.pool.in_time(delete(&mut conn, (warehouse, ident), receipt)).await {
+        let dropped = match in_time(delete(&mut conn, (warehouse, ident), receipt)).await {
             Ok(true) => Ok(NamespaceDropped::Dropped),
             Ok(false) => Ok(NamespaceDropped::Missing),
             Err(error) => match violated(&error) {
@@ -97,7 +97,7 @@ impl NamespaceStore for PostgresStore {
     }
 }
 
-async fn top_names(pool: Pool, warehouse: WarehouseId, page: &Page) -> Result<Option<Vec<String>>, sqlx::Error> {
+async fn top_names(pool: PgPool, warehouse: WarehouseId, page: &Page) -> Result<Option<Vec<String>>, sqlx::Error> {
     // No name is empty, so all come after ''. A limit of null is none. In the order of the index: the planner does not see
     // that a null parent is the same for all.
     let names = sqlx::query_scalar!(
@@ -112,7 +112,7 @@ async fn top_names(pool: Pool, warehouse: WarehouseId, page: &Page) -> Result<Op
 }
 
 async fn names_below(
-    pool: Pool,
+    pool: PgPool,
     warehouse: WarehouseId,
     parent: &NamespaceIdent,
     page: &Page,

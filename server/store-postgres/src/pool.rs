@@ -14,9 +14,9 @@ use tokio::time::{sleep, timeout};
 
 use crate::hosts::{self, Hosts, refuse_read_only};
 
-/// How long an answer is waited for after the database should have given up on the statement. Who waits longer waits for a
-/// server that is gone without a word, and its connection would be held for as long as the system believes in it.
-const ANSWER_GRACE: Duration = Duration::from_secs(10);
+/// For one statement, or a transaction of several. Nothing of ours takes that long: who waits longer waits for a server
+/// that is gone without a word, and its connection would be held for as long as the system believes in it.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// How long a connection may take to be ready for the next one.
 const RETURN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -36,8 +36,6 @@ struct Shared {
     /// Replaced as a whole when another server is the primary: what hangs on the old one holds no place in the new one.
     now: RwLock<PgPool>,
     options: PgPoolOptions,
-    /// For one statement, or a transaction of several.
-    answered_within: Duration,
 }
 
 /// A connection that goes back to its pool when it is dropped, unless it does not answer any more.
@@ -46,9 +44,8 @@ pub(crate) struct Lent {
 }
 
 impl Pool {
-    /// Looks for the primary, connects to it, and follows it where the hosts want that. The database gives up on a statement
-    /// after `statement_timeout`; zero is never.
-    pub async fn open(hosts: Hosts, options: PgPoolOptions, statement_timeout: Duration) -> Result<Self, Error> {
+    /// Looks for the primary, connects to it, and follows it where the hosts want that.
+    pub async fn open(hosts: Hosts, options: PgPoolOptions) -> Result<Self, Error> {
         let wants_primary = hosts.wants_primary();
         let options = match wants_primary {
             true => options.after_connect(|conn, _| Box::pin(refuse_read_only(conn))),
@@ -56,7 +53,7 @@ impl Pool {
         };
         let primary = hosts.find().await?;
         let now = options.clone().connect_with(primary).await?;
-        let shared = Arc::new(Shared::new(now, options, statement_timeout));
+        let shared = Arc::new(Shared { now: RwLock::new(now), options });
         if wants_primary {
             tokio::spawn(follow(Arc::downgrade(&shared), hosts));
         }
@@ -66,7 +63,7 @@ impl Pool {
     /// The pool of a server that is never followed.
     pub fn over(pool: PgPool) -> Self {
         let options = pool.options().clone();
-        Self { shared: Arc::new(Shared::new(pool, options, Duration::ZERO)) }
+        Self { shared: Arc::new(Shared { now: RwLock::new(pool), options }) }
     }
 
     /// The connections to whatever is the primary now.
@@ -82,24 +79,6 @@ impl Pool {
     pub async fn fresh(&self) -> Result<PgConnection, Error> {
         PgConnection::connect_with(&self.now().connect_options()).await
     }
-
-    /// The answer of the database, if it comes in time.
-    pub async fn in_time<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-        self.in_time_or(std::convert::identity, work).await
-    }
-
-    /// As [`Self::in_time`]; `late` says what it means that no answer came.
-    pub async fn in_time_or<T, E>(
-        &self,
-        late: impl FnOnce(Error) -> E,
-        work: impl Future<Output = Result<T, E>>,
-    ) -> Result<T, E> {
-        timeout(self.shared.answered_within, work).await.unwrap_or_else(|_| Err(late(no_answer())))
-    }
-}
-
-fn no_answer() -> Error {
-    Error::Io(std::io::ErrorKind::TimedOut.into())
 }
 
 /// Asks the primary again and again, and looks for another one when it is gone or takes no writes any more.
@@ -127,14 +106,6 @@ async fn look(watch: Option<PgConnection>, options: &PgConnectOptions) -> Result
 }
 
 impl Shared {
-    fn new(now: PgPool, options: PgPoolOptions, statement_timeout: Duration) -> Self {
-        let answered_within = match statement_timeout {
-            Duration::ZERO => Duration::MAX,
-            timeout => timeout.saturating_add(ANSWER_GRACE),
-        };
-        Self { now: RwLock::new(now), options, answered_within }
-    }
-
     /// Turns to the server that takes writes now. It may be the same one, started anew.
     async fn move_on(&self, hosts: &Hosts, old: &PgConnectOptions, error: &Error) {
         let found = match hosts.find().await {
@@ -152,6 +123,23 @@ impl Shared {
         // Who waits for a connection to the old one is told so at once; who has one is not disturbed.
         tokio::spawn(async move { old.close().await });
     }
+}
+
+/// The answer of the database, if it comes in time.
+pub(crate) async fn in_time<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    in_time_or(std::convert::identity, work).await
+}
+
+/// As [`in_time`]; `late` says what it means that no answer came.
+pub(crate) async fn in_time_or<T, E>(
+    late: impl FnOnce(Error) -> E,
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
+    timeout(ANSWER_TIMEOUT, work).await.unwrap_or_else(|_| Err(late(no_answer())))
+}
+
+fn no_answer() -> Error {
+    Error::Io(std::io::ErrorKind::TimedOut.into())
 }
 
 impl Lent {
@@ -200,7 +188,7 @@ impl<'p> Executor<'p> for &'p Pool {
     {
         let answered = async move {
             let mut conn = self.lend().await?;
-            self.in_time(conn.fetch_many(query).try_collect::<Vec<_>>()).await
+            in_time(conn.fetch_many(query).try_collect::<Vec<_>>()).await
         };
         stream::once(answered).map_ok(|all| stream::iter(all).map(Ok::<_, Error>)).try_flatten().boxed()
     }
@@ -212,7 +200,7 @@ impl<'p> Executor<'p> for &'p Pool {
     {
         Box::pin(async move {
             let mut conn = self.lend().await?;
-            self.in_time(conn.fetch_optional(query)).await
+            in_time(conn.fetch_optional(query)).await
         })
     }
 
@@ -222,7 +210,7 @@ impl<'p> Executor<'p> for &'p Pool {
     {
         Box::pin(async move {
             let mut conn = self.lend().await?;
-            self.in_time(conn.prepare_with(sql, types)).await
+            in_time(conn.prepare_with(sql, types)).await
         })
     }
 
@@ -232,7 +220,7 @@ impl<'p> Executor<'p> for &'p Pool {
     {
         Box::pin(async move {
             let mut conn = self.lend().await?;
-            self.in_time(conn.describe(sql)).await
+            in_time(conn.describe(sql)).await
         })
     }
 }

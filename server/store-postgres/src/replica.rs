@@ -4,11 +4,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use catalog::store::{StoreError, counted_listing, sent};
+use sqlx::PgPool;
 use tokio::time::timeout;
 
 use crate::PostgresStore;
 use crate::error::aborted;
-use crate::pool::Pool;
+use crate::pool::in_time;
 
 /// How long what was found out of the standby holds.
 const HOLDS: Duration = Duration::from_secs(1);
@@ -19,7 +20,7 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(crate) struct Replica {
-    pool: Pool,
+    pool: PgPool,
     lag_max: Duration,
     judged: Mutex<Judged>,
     /// Held by the one who asks how far behind it is; the others go on with what is known.
@@ -35,13 +36,13 @@ struct Judged {
 
 impl Replica {
     /// Not asked for anything yet.
-    pub(crate) fn new(pool: Pool, lag_max: Duration) -> Self {
+    pub(crate) fn new(pool: PgPool, lag_max: Duration) -> Self {
         let judged = Mutex::new(Judged { fit: None, until: Instant::now() });
         Self { pool, lag_max, judged, looking: tokio::sync::Mutex::new(()) }
     }
 
     /// May it answer now?
-    async fn is_fit(&self, primary: &Pool) -> bool {
+    async fn is_fit(&self, primary: &PgPool) -> bool {
         if let Some(fit) = self.known() {
             return fit;
         }
@@ -76,7 +77,7 @@ impl Replica {
     }
 
     /// Why it may not answer; nothing where it may.
-    pub(crate) async fn look(&self, primary: &Pool) -> Result<Option<String>, sqlx::Error> {
+    pub(crate) async fn look(&self, primary: &PgPool) -> Result<Option<String>, sqlx::Error> {
         let now = sqlx::query!(
             r#"SELECT pg_current_wal_lsn()::text AS "lsn!",
                       (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS "at_ms!""#
@@ -108,14 +109,14 @@ fn too_late(behind_ms: i64, lag_max: Duration) -> Option<String> {
 impl PostgresStore {
     /// Asks the replica, where there is one that is fit for it, else the primary. What the replica does not find is asked
     /// of the primary: it may be new.
-    pub(crate) async fn listed<T, F>(&self, ask: impl Fn(Pool) -> F) -> Result<Option<T>, StoreError>
+    pub(crate) async fn listed<T, F>(&self, ask: impl Fn(PgPool) -> F) -> Result<Option<T>, StoreError>
     where
         F: Future<Output = Result<Option<T>, sqlx::Error>>,
     {
         let Some(replica) = self.replica.as_deref() else {
-            return ask(self.pool.clone()).await.map_err(aborted);
+            return in_time(ask(self.pool.now())).await.map_err(aborted);
         };
-        if replica.is_fit(&self.pool).await {
+        if replica.is_fit(&self.pool.now()).await {
             match timeout(ANSWERS_WITHIN, ask(replica.pool.clone())).await {
                 Ok(Ok(Some(found))) => return Ok(Some(counted_listing("replica", found))),
                 Ok(Ok(None)) => {}
@@ -127,7 +128,7 @@ impl PostgresStore {
                 }
             }
         }
-        let found = ask(self.pool.clone()).await.map_err(aborted)?;
+        let found = in_time(ask(self.pool.now())).await.map_err(aborted)?;
         Ok(counted_listing("primary", found))
     }
 }

@@ -3,17 +3,16 @@
 use std::time::Duration;
 
 use catalog::store::sent;
-use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection, PgPool};
 
 use crate::error::{OpenError, unreachable};
 use crate::hosts::Hosts;
-use crate::pool::Pool;
 
 /// How the database is reached. It holds passwords, so it is never printed.
 #[derive(Clone)]
 pub struct PostgresOptions {
-    /// `postgres://…`; several servers may stand in it.
+    /// `postgres://…`, of several servers: see [`Hosts`].
     pub url: String,
     /// Connections at most, with the database and with its replica each.
     pub connections: u32,
@@ -65,19 +64,19 @@ const IDLE_MAX: Duration = Duration::from_secs(10 * 60);
 /// A pooled connection is closed when it is so old: its backend's memory grows, and balancers move on.
 const LIFETIME_MAX: Duration = Duration::from_secs(30 * 60);
 
-/// Of a URL, not yet with the settings of [`session`].
-pub(crate) fn parsed(url: &str) -> Result<PgConnectOptions, OpenError> {
-    Ok(named(url.parse().map_err(unreachable)?))
-}
-
-/// As [`parsed`], of a URL that may name several servers.
+/// The servers of a URL, not yet with the settings of [`session`].
 pub(crate) fn hosts(url: &str) -> Result<Hosts, OpenError> {
     Ok(Hosts::parse(url).map_err(unreachable)?.each(named))
 }
 
-/// The one of them that takes writes.
-pub(crate) async fn primary(hosts: &Hosts) -> Result<PgConnectOptions, OpenError> {
-    hosts.find().await.map_err(unreachable)
+/// The one of them that takes writes now.
+pub(crate) async fn primary(url: &str) -> Result<PgConnectOptions, OpenError> {
+    hosts(url)?.find().await.map_err(unreachable)
+}
+
+/// The only server of a URL, likewise.
+pub(crate) fn parsed(url: &str) -> Result<PgConnectOptions, OpenError> {
+    url.parse().map(named).map_err(unreachable)
 }
 
 fn named(options: PgConnectOptions) -> PgConnectOptions {
@@ -115,7 +114,7 @@ pub(crate) fn pool(connections: u32, wait: Duration) -> PgPoolOptions {
 }
 
 /// A pooler in between may drop what a session asks for: then only the settings of the role are left.
-pub(crate) async fn check_settings(pool: &Pool) -> Result<(), OpenError> {
+pub(crate) async fn check_settings(pool: &PgPool) -> Result<(), OpenError> {
     let synchronous_commit = synchronous_commit(pool).await.map_err(unreachable)?;
     if !is_durable(&synchronous_commit) {
         return Err(OpenError::NotDurable { set: synchronous_commit });
@@ -129,7 +128,7 @@ pub(crate) async fn check_settings(pool: &Pool) -> Result<(), OpenError> {
     Ok(())
 }
 
-pub(crate) async fn synchronous_commit(pool: &Pool) -> Result<String, sqlx::Error> {
+pub(crate) async fn synchronous_commit(pool: &PgPool) -> Result<String, sqlx::Error> {
     sqlx::query_scalar!(r#"SELECT current_setting('synchronous_commit') AS "set!""#)
         .fetch_one(sent("synchronous-commit", pool))
         .await
@@ -141,7 +140,7 @@ pub(crate) fn is_durable(synchronous_commit: &str) -> bool {
 }
 
 /// Those of [`BOUNDS`] without a value. A local socket has no use for that of TCP.
-pub(crate) async fn missing_bounds(pool: &Pool) -> Result<Vec<String>, sqlx::Error> {
+pub(crate) async fn missing_bounds(pool: &PgPool) -> Result<Vec<String>, sqlx::Error> {
     sqlx::query_scalar!(
         r#"SELECT name AS "name!" FROM pg_settings
             WHERE name = ANY($1) AND setting = '0' AND (inet_client_addr() IS NOT NULL OR name NOT LIKE 'tcp%')

@@ -4,11 +4,11 @@ use async_trait::async_trait;
 use catalog::ident::{NamespaceIdent, TableIdent, WarehouseId};
 use catalog::store::{Page, StoreError, sent};
 use catalog::tabulars::{Pointer, TabularKind, TabularStore};
+use sqlx::PgPool;
 
 use crate::PostgresStore;
 use crate::columns::{PointerRow, parts, text};
 use crate::error::aborted;
-use crate::pool::Pool;
 
 #[async_trait]
 impl TabularStore for PostgresStore {
@@ -40,7 +40,7 @@ impl TabularStore for PostgresStore {
 }
 
 async fn names(
-    pool: Pool,
+    pool: PgPool,
     warehouse: WarehouseId,
     namespace: &NamespaceIdent,
     (kind, page): (TabularKind, &Page),

@@ -235,7 +235,7 @@ async fn every_session_has_its_bounds_and_waits_for_durable_commits(pool: PgPool
     drop((fresh, ours));
     let statement_timeout: String = sqlx::query_scalar("SHOW statement_timeout").fetch_one(&store.pool).await.unwrap();
     assert_eq!(statement_timeout, "30s");
-    assert!(missing_bounds(&store.pool).await.unwrap().is_empty());
+    assert!(missing_bounds(&store.pool.now()).await.unwrap().is_empty());
     let shown: String = sqlx::query_scalar("SHOW synchronous_commit").fetch_one(&store.pool).await.unwrap();
     assert_eq!(shown, "on");
     store.pool.now().close().await;
@@ -247,7 +247,7 @@ async fn a_session_without_its_bounds_is_found_out(pool: PgPool) {
     let options = (*pool.connect_options()).clone().options(BOUNDS.map(|(name, _)| (name, "0")));
     let unbounded = PgPool::connect_with(options).await.unwrap();
     assert_eq!(
-        missing_bounds(&Pool::over(unbounded.clone())).await.unwrap(),
+        missing_bounds(&unbounded).await.unwrap(),
         ["idle_in_transaction_session_timeout", "lock_timeout", "tcp_user_timeout"]
     );
     unbounded.close().await;
@@ -279,7 +279,7 @@ async fn a_schema_of_a_later_version_is_refused(pool: PgPool) {
 async fn sessions_that_do_not_wait_for_their_commits_are_refused(pool: PgPool) {
     let hasty = (*pool.connect_options()).clone().options([("synchronous_commit", "off")]);
     let hasty = PgPool::connect_with(hasty).await.unwrap();
-    let refused = sessions::check_settings(&Pool::over(hasty.clone())).await.unwrap_err();
+    let refused = sessions::check_settings(&hasty).await.unwrap_err();
     assert!(matches!(&refused, OpenError::NotDurable { set } if set == "off"), "{refused}");
     hasty.close().await;
 }

@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, Connection, Executor, Postgres, QueryBuilder, Row as _
 
 use crate::error::{OpenError, aborted, before_commit, committing, unreachable};
 use crate::migrate::{self, Schema};
-use crate::sessions::{APPLICATION_NAME, hosts, primary};
+use crate::sessions::{APPLICATION_NAME, primary};
 use crate::{BEGIN, pooler};
 
 /// A session that copies are read with, or written.
@@ -38,7 +38,7 @@ impl PostgresTransfer {
 
     /// To be written; its schema is brought up to date.
     pub async fn target(url: &str) -> Result<Self, OpenError> {
-        let options = primary(&hosts(url)?).await?.application_name(COPY_NAME);
+        let options = primary(url).await?.application_name(COPY_NAME);
         pooler::check_statements(&options).await?;
         migrate::migrate(&options).await?;
         Ok(Self { conn: begun(url).await? })
@@ -47,7 +47,7 @@ impl PostgresTransfer {
 
 /// A session without time-outs in a database that no server uses.
 async fn begun(url: &str) -> Result<PgConnection, OpenError> {
-    let options = primary(&hosts(url)?).await?.application_name(COPY_NAME);
+    let options = primary(url).await?.application_name(COPY_NAME);
     if pooler::shares_sessions(&options).await? {
         return Err(OpenError::MigratesThroughPooler);
     }

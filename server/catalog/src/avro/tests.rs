@@ -94,6 +94,33 @@ fn records_that_take_no_room_do_not_count_for_ever() {
 }
 
 #[test]
+fn types_with_names_that_are_no_avro_names_are_read() {
+    let schema = SCHEMA.replace("inner", "in/ner").replace(r#""r""#, r#""""#);
+    let mut read = Vec::new();
+    let whole = container(&schema, Codec::Null, &[row(1, Some("x"))]);
+    let note = |record: Value, _: &[u8]| {
+        read.push(record);
+        Ok(())
+    };
+    File::open(&whole).unwrap().for_each(note).unwrap();
+    assert_eq!(read, [row(1, Some("x"))]);
+}
+
+#[test]
+fn a_schema_that_is_none_is_unreadable() {
+    let whole = container(SCHEMA, Codec::Null, &[]);
+    let field = r#"{"name": "a", "type": "long", "field-id": 7}"#;
+    for (part, other) in [(field, r#""name""#), (r#""long""#, r#""lo""#), (r#""long""#, r#""l/""#), (r#""inner""#, "7")]
+    {
+        let at = whole.windows(part.len()).position(|window| window == part.as_bytes()).unwrap();
+        let mut damaged = whole.clone();
+        let padded = format!("{other:width$}", width = part.len());
+        damaged[at..at + part.len()].copy_from_slice(padded.as_bytes());
+        assert!(File::open(&damaged).is_err(), "{other}");
+    }
+}
+
+#[test]
 fn a_codec_that_nobody_knows_is_told() {
     let whole = container(SCHEMA, Codec::Null, &[]);
     let at = whole.windows(4).rposition(|window| window == b"null").unwrap();

@@ -219,6 +219,24 @@ pub static TABLES: &[Table] = &[
         ],
     },
     Table {
+        name: "service_principal",
+        order: Order::By(&["id"]),
+        columns: &[
+            uuid("id"),
+            text("name"),
+            bytes("secret_hash"),
+            int("generation"),
+            int("created_at_ms"),
+            int("expires_at_ms"),
+            int("revoked_at_ms"),
+        ],
+    },
+    Table {
+        name: "signing_key",
+        order: Order::By(&["the_only"]),
+        columns: &[bool("the_only"), uuid("id"), text("secret"), int("created_at_ms")],
+    },
+    Table {
         name: "outbox",
         order: Order::Committed,
         columns: &[

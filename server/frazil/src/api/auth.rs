@@ -57,7 +57,7 @@ fn is_commit(request: &Request) -> bool {
     *request.method() == Method::POST && COMMITS.contains(&route)
 }
 
-/// The address that a request comes from.
+/// The address that a request comes from. All that came by no network are one.
 pub fn source(extensions: &Extensions) -> IpAddr {
     extensions.get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Source(address)| *address)
 }

@@ -35,7 +35,7 @@ pub struct Share(Arc<Mutex<Held>>);
 
 struct Held {
     load: Load,
-    /// Whose places are taken; `None` where the request names no warehouse.
+    /// What the request goes to, whose share it is.
     warehouse: Option<String>,
     place: Option<Place>,
     body: Option<OwnedSemaphorePermit>,
@@ -48,7 +48,7 @@ impl Load {
     }
 
     fn enter(&self, warehouse: Option<String>) -> Option<Share> {
-        let place = Some(self.at_work.take(warehouse.as_deref())?);
+        let place = Some(self.at_work.take(warehouse.clone())?);
         Some(Share(Arc::new(Mutex::new(Held { load: self.clone(), warehouse, place, body: None }))))
     }
 }
@@ -63,7 +63,7 @@ impl Share {
     pub fn resume(&self) -> Result<(), Error> {
         let mut held = self.held();
         if held.place.is_none() {
-            held.place = Some(held.load.at_work.take(held.warehouse.as_deref()).ok_or_else(too_many)?);
+            held.place = Some(held.load.at_work.take(held.warehouse.clone()).ok_or_else(too_many)?);
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Places for requests under way: so many for the process, and of these not all for one warehouse, so that one whose store
+//! Places for requests at work: so many for the process, and of these not all for one warehouse, so that one whose store
 //! hangs leaves some for the others.
 
 use std::collections::HashMap;
@@ -35,18 +35,18 @@ impl Places {
     }
 
     /// A place for a request to this warehouse, or to none.
-    pub fn take(self: &Arc<Self>, warehouse: Option<&str>) -> Option<Place> {
+    pub fn take(self: &Arc<Self>, warehouse: Option<String>) -> Option<Place> {
         let mut taken = self.taken();
         let free = self.all - taken.count;
-        let held = warehouse.and_then(|name| taken.by_warehouse.get(name)).copied().unwrap_or(0);
+        let held = warehouse.as_ref().and_then(|name| taken.by_warehouse.get(name)).copied().unwrap_or(0);
         if held >= TIMES_FREE.saturating_mul(free) {
             return None;
         }
         taken.count += 1;
-        if let Some(name) = warehouse {
-            *taken.by_warehouse.entry(name.to_owned()).or_default() += 1;
+        if let Some(name) = &warehouse {
+            *taken.by_warehouse.entry(name.clone()).or_default() += 1;
         }
-        Some(Place { places: self.clone(), warehouse: warehouse.map(str::to_owned) })
+        Some(Place { places: self.clone(), warehouse })
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     fn fill(places: &Arc<Places>, warehouse: &str) -> Vec<Place> {
-        std::iter::from_fn(|| places.take(Some(warehouse))).take(10_000).collect()
+        std::iter::from_fn(|| places.take(Some(warehouse.to_owned()))).take(10_000).collect()
     }
 
     #[test]
@@ -96,7 +96,7 @@ mod tests {
         }
         let places = Arc::new(Places::new(1));
         let only = places.take(None).unwrap();
-        assert!(places.take(None).is_none() && places.take(Some("w")).is_none());
+        assert!(places.take(None).is_none() && places.take(Some("w".to_owned())).is_none());
         drop(only);
         assert!(places.take(None).is_some());
     }

@@ -110,7 +110,7 @@ fn bar(progress: &Progress) -> String {
 
 fn line(progress: &Progress) -> String {
     let Progress { table, step, done, total } = progress;
-    format!("{} {table}: {done} of {total} rows are there", word(*step))
+    format!("{} {table}: {done} of {total} rows", word(*step))
 }
 
 fn word(step: Step) -> &'static str {

@@ -36,7 +36,7 @@ async fn a_copy_that_has_not_ended_is_not_served(pool: PgPool) {
     assert!(matches!(connect(&pool).await, Err(OpenError::HalfCopied)));
     assert!(matches!(PostgresTransfer::source(&url).await, Err(OpenError::HalfCopied)));
     copy.end().await.unwrap();
-    connect(&pool).await.unwrap().pool.close().await;
+    connect(&pool).await.unwrap().pool.now().close().await;
 }
 
 #[sqlx::test(migrations = false)]
@@ -46,5 +46,5 @@ async fn a_database_that_is_served_is_not_copied(pool: PgPool) {
     for refused in [PostgresTransfer::source(&url).await, PostgresTransfer::target(&url).await] {
         assert!(matches!(refused, Err(OpenError::InUse { .. })), "{refused:?}");
     }
-    served.pool.close().await;
+    served.pool.now().close().await;
 }
