@@ -9,20 +9,25 @@ import urllib.parse
 import urllib.request
 
 WAREHOUSE = "default"
+UNAUTHORIZED = 401
 
 
 class Rest:
-    """The catalog by plain HTTP."""
+    """The catalog by plain HTTP, each call with a fresh token where there is a login."""
 
-    def __init__(self, uri, warehouse=WAREHOUSE):
+    def __init__(self, uri, warehouse=WAREHOUSE, login=None):
+        self.uri = uri
+        self.login = login
         config = self.call("GET", f"{uri}/v1/config?warehouse={warehouse}")
         prefix = {**config["defaults"], **config["overrides"]}.get("prefix")
         self.base = f"{uri}/v1/{prefix}" if prefix else f"{uri}/v1"
 
-    @staticmethod
-    def call(method, url, body=None):
+    def call(self, method, url, body=None):
         content = json.dumps(body).encode() if body is not None else None
-        request = urllib.request.Request(url, content, {"Content-Type": "application/json"}, method=method)
+        headers = {"Content-Type": "application/json"}
+        if self.login:
+            headers["Authorization"] = f"Bearer {self.login.token()}"
+        request = urllib.request.Request(url, content, headers, method=method)
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)
 
@@ -30,6 +35,23 @@ class Rest:
         """Takes a table out of the catalog and leaves its files. Returns its last metadata location."""
         answer = self.call("POST", f"{self.base}/namespaces/{namespace}/tables/{table}/unregister")
         return answer["metadata-location"]
+
+    def principals(self, namespace, table):
+        """Who has written to a table, as its commit log names them."""
+        log = self.base.replace("/v1/", "/coordination/v1/", 1)
+        answer = self.call("GET", f"{log}/namespaces/{namespace}/tables/{table}/commits")
+        return {commit["principal"] for commit in answer["commits"]}
+
+    def admits(self, token):
+        """Whether a token is taken."""
+        request = urllib.request.Request(f"{self.uri}/v1/config", headers={"Authorization": f"Bearer {token}"})
+        try:
+            urllib.request.urlopen(request, timeout=30).close()
+        except urllib.error.HTTPError as refusal:
+            if refusal.code != UNAUTHORIZED:
+                raise
+            return False
+        return True
 
     def set_ref(self, namespace, table, name, kind, snapshot):
         """Makes or moves a branch or a tag."""

@@ -70,7 +70,7 @@ async fn principal(server: &TestServer, arguments: &[&str]) -> Result<String, St
 }
 
 /// The id and secret of a new principal.
-async fn created(server: &TestServer, name: &str) -> (String, String) {
+pub async fn created(server: &TestServer, name: &str) -> (String, String) {
     credential(&principal(server, &["create", name]).await.unwrap())
 }
 
@@ -86,14 +86,14 @@ async fn form(server: &TestServer, headers: &[(&str, &str)], fields: &[(&str, &s
     server.send(Method::POST, TOKENS, headers, Some(form.join("&").into())).await
 }
 
-async fn log_in(server: &TestServer, id: &str, secret: &str) -> Answer {
+pub async fn log_in(server: &TestServer, id: &str, secret: &str) -> Answer {
     let fields =
         [("grant_type", "client_credentials"), ("client_id", id), ("client_secret", secret), ("scope", "catalog")];
     form(server, &[], &fields).await
 }
 
 #[track_caller]
-fn token(answer: Answer) -> String {
+pub fn token(answer: Answer) -> String {
     let given = answer.expect(200).json();
     assert_eq!((&given["token_type"], &given["issued_token_type"]), (&json!("bearer"), &json!(ACCESS_TOKEN)));
     assert!(given["expires_in"].as_i64().unwrap() > 0);

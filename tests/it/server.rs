@@ -55,7 +55,7 @@ pub struct TestServer {
 }
 
 /// A database that this test made, and the server that it is on.
-struct Database {
+pub struct Database {
     admin_url: String,
     name: String,
 }
@@ -95,7 +95,8 @@ impl TestServer {
         Self::begin(data, Some(database), on_database).await
     }
 
-    async fn begin(data: TempDir, database: Option<Database>, set: impl FnOnce(&mut Config)) -> Self {
+    /// Over what is there already.
+    pub async fn begin(data: TempDir, database: Option<Database>, set: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config::default();
         config.server.listen = ([127, 0, 0, 1], 0).into();
         config.storage.data_dir = data.path().to_owned();
@@ -140,7 +141,8 @@ impl TestServer {
         data_dir.into_iter().chain(database).collect()
     }
 
-    async fn stop(self) -> (TempDir, Option<Database>) {
+    /// Ends the server and keeps what it was given.
+    pub async fn stop(self) -> (TempDir, Option<Database>) {
         let Self { data, client, database, end, ended, .. } = self;
         drop(client);
         end.cancel();
@@ -152,6 +154,12 @@ impl TestServer {
     pub fn address(&self) -> &str {
         let (_, rest) = self.base.split_once("://").unwrap();
         rest.split('/').next().unwrap()
+    }
+
+    /// Where its state is.
+    pub fn database_url(&self) -> String {
+        let embedded = || format!("sqlite:{}", self.data.path().join("frazil.db").display());
+        self.database.as_ref().map_or_else(embedded, Database::url)
     }
 
     /// From now on the server ends; what is under way is finished.
@@ -233,29 +241,35 @@ static METRICS: OnceLock<PrometheusHandle> = OnceLock::new();
 
 impl Database {
     /// A missing server is a failure: a test that does not run says nothing.
-    async fn create() -> Self {
+    pub async fn create() -> Self {
         let url = std::env::var("POSTGRES_DATABASE_URL").or_else(|_| std::env::var("DATABASE_URL"));
         let admin_url = url.expect("POSTGRES_DATABASE_URL or DATABASE_URL must name a PostgreSQL server");
         let database = Self { admin_url, name: format!("frazil_it_{}", Uuid::now_v7().simple()) };
-        database.ask(format!("CREATE DATABASE {}", database.name)).await;
+        database.ask_server(format!("CREATE DATABASE {}", database.name)).await;
         database
     }
 
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         let (server, parameters) = self.admin_url.split_once('?').unwrap_or((&self.admin_url, ""));
         let (server, _) = server.rsplit_once('/').unwrap();
         format!("{server}/{}?{parameters}", self.name)
     }
 
-    async fn drop(self) {
+    pub async fn drop(self) {
         self.drop_now().await;
     }
 
     async fn drop_now(&self) {
-        self.ask(format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name)).await;
+        self.ask_server(format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name)).await;
     }
 
-    async fn ask(&self, statement: String) {
+    /// Runs SQL in it.
+    pub async fn run(&self, sql: &'static str) {
+        let mut connection = PgConnection::connect(&self.url()).await.unwrap();
+        sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+    }
+
+    async fn ask_server(&self, statement: String) {
         let mut connection = PgConnection::connect(&self.admin_url).await.unwrap();
         sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut connection).await.unwrap();
     }

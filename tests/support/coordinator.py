@@ -3,6 +3,7 @@
 import contextlib
 
 import machine
+import pages
 import paths
 import process
 import readme
@@ -18,11 +19,18 @@ def version():
     return machine.VERSIONS["maven"]["trino"]["trino.version"]
 
 
-def catalog(warehouse, uri):
-    """The page's catalog file for a warehouse with the addresses of this run. Secrets stay names of the environment."""
+def catalog(warehouse, uri, login=None):
+    """The page's catalog file for a warehouse and a login, with the addresses of this run.
+
+    Secrets of the store stay names of the environment.
+    """
     blocks = {block["name"]: block["code"] for block in readme.BLOCK.finditer(PAGE.read_text())}
     text = blocks[f"trino-{warehouse.scheme}"].replace(FRAZIL, uri)
-    return text.replace(S3_ENDPOINT, warehouse.s3.endpoint) if warehouse.s3 else text
+    if warehouse.s3:
+        text = text.replace(S3_ENDPOINT, warehouse.s3.endpoint)
+    if login:
+        text += pages.logging_in("trino", uri, login)
+    return text
 
 
 @contextlib.contextmanager

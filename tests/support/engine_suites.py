@@ -27,15 +27,20 @@ def client(folder, suite, venv, store="embedded", warehouses=FILES, bound_s=900,
     """
 
     def run(bench, log):
-        tools = machine.venv(venv, log)
         s3 = bench.s3 if LAKE in warehouses else None
         with serving(bench.binary, suite, bench.store(store), s3=s3) as frazil:
-            argv = [tools / "python", "-m", "pytest", paths.ENGINES / folder, "--basetemp", frazil.data_dir / "pytest"]
-            argv += ["-k", only] if only else []
-            environment = machine.with_java(**settings, **told(frazil, suite, store, warehouses, s3))
-            process.run(argv, log, bound_s, cwd=paths.ENGINES, env=environment)
+            environment = {**settings, **told(frazil, suite, store, warehouses, s3)}
+            drive(frazil, folder, venv, log, bound_s, only, **environment)
 
     return run
+
+
+def drive(frazil, folder, venv, log, bound_s, only=None, **environment):
+    """Runs the tests in `tests/engines/FOLDER` once, against a server that is there."""
+    tools = machine.venv(venv, log)
+    argv = [tools / "python", "-m", "pytest", paths.ENGINES / folder, "--basetemp", frazil.data_dir / "pytest"]
+    argv += ["-k", only] if only else []
+    process.run(argv, log, bound_s, cwd=paths.ENGINES, env=machine.with_java(**environment))
 
 
 STORES = {"embedded": "SQLite", "postgres": "PostgreSQL"}
@@ -60,13 +65,15 @@ def spark(version, store, suite=None, warehouses=FILES):
     name = f"spark-{version}"
 
     def run(bench, log):
-        jars = [machine.jar(name, log)]
-        if LAKE in warehouses:
-            jars.append(machine.jar("spark-s3", log))
-        settings = {"ICEBERG_SPARK_JARS": ",".join(map(str, jars))}
-        client("spark", suite or name, name, store, warehouses, **settings)(bench, log)
+        jars = [name, "spark-s3"] if LAKE in warehouses else [name]
+        client("spark", suite or name, name, store, warehouses, **spark_settings(jars, log))(bench, log)
 
     return run
+
+
+def spark_settings(jars, log):
+    """What the suite of Spark is told: its jars, by their names in versions.toml."""
+    return {"ICEBERG_SPARK_JARS": ",".join(str(machine.jar(name, log)) for name in jars)}
 
 
 def library(suite, test):
@@ -83,14 +90,18 @@ def flink(suite, line, only, **options):
     """Those tests of `tests/engines/flink` that `only` names, on a line of Flink's versions."""
 
     def run(bench, log):
-        pinned = machine.VERSIONS["maven"][line]
-        version = pinned["flink.version"]
-        if "flink-cdc.version" in pinned:
-            version += f" with CDC {pinned['flink-cdc.version']}"
-        settings = {"FLINK_CLASSPATH": machine.classpath(line, log), "FLINK_VERSION": version}
-        client("flink", suite, "pytest", only=only, **options, **settings)(bench, log)
+        client("flink", suite, "pytest", only=only, **options, **flink_settings(line, log))(bench, log)
 
     return run
+
+
+def flink_settings(line, log):
+    """What the suite of Flink is told."""
+    pinned = machine.VERSIONS["maven"][line]
+    version = pinned["flink.version"]
+    if "flink-cdc.version" in pinned:
+        version += f" with CDC {pinned['flink-cdc.version']}"
+    return {"FLINK_CLASSPATH": machine.classpath(line, log), "FLINK_VERSION": version}
 
 
 def connect(suite, bound_s, **options):

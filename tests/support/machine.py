@@ -51,6 +51,7 @@ PACKAGES = {
     "git": lambda: shutil.which("git"),
     "maven": lambda: shutil.which("mvn"),
     f"openjdk-{JAVA}-jdk-headless": java_home,
+    "openssl": lambda: shutil.which("openssl"),
     "pgbouncer": lambda: shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin"),
     "postgresql": postgres.binaries,
     "python3-venv": has_ensurepip,
@@ -113,6 +114,21 @@ def jar(name, log):
     return file
 
 
+def unpacked(name, log):
+    """The folder that the archive `name` of versions.toml holds, fetched when it is not there yet."""
+    coordinate = VERSIONS["archive"][name]
+    home = paths.UNPACKED / "-".join(coordinate.split(":")[1:3])
+    if not home.exists():
+        fresh = paths.UNPACKED / f"{home.name}.partial"
+        shutil.rmtree(fresh, ignore_errors=True)
+        unpack = f"org.apache.maven.plugins:maven-dependency-plugin:{VERSIONS['maven-dependency-plugin']}:unpack"
+        maven([unpack, f"-Dartifact={coordinate}", f"-DoutputDirectory={fresh}"], log, 900)
+        (held,) = fresh.iterdir()
+        held.rename(home)
+        fresh.rmdir()
+    return home
+
+
 def classpath(name, log):
     """The class path of the Maven project `name` of versions.toml, as one string; missing jars are fetched."""
     pinned = dict(VERSIONS["maven"][name])
@@ -142,6 +158,8 @@ def fetch(name, log):
         npm(name, log)
     if name in VERSIONS["jar"]:
         jar(name, log)
+    if name in VERSIONS["archive"]:
+        unpacked(name, log)
     if name in VERSIONS["maven"]:
         classpath(name, log)
     if name in libraries.FETCH:

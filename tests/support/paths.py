@@ -10,6 +10,7 @@ ENGINES = REPO / "tests" / "engines"
 # Tools and jars depend on the pinned versions alone; logs and data belong to this working copy.
 VENVS = REPO / "target" / "venvs"
 JARS = REPO / "target" / "jars"
+UNPACKED = REPO / "target" / "unpacked"
 NPM = REPO / "target" / "npm"
 CLASSPATHS = REPO / "target" / "classpaths"
 LOGS = REPO / "target" / "test-logs"

@@ -2,15 +2,18 @@
 
     server.py --store embedded|postgres [--name NAME] [--binary FILE] -- COMMAND...
 
-runs COMMAND against a fresh server, with `{uri}` in its words replaced by the catalog's URI. Starts and stops a
-PostgreSQL server too where the store asks for one.
+runs COMMAND against a fresh server, with `{uri}` in its words replaced by the catalog's URI. Where they have `{token}`
+too, it is replaced by a bearer token, without which the server then serves nobody. Starts and stops a PostgreSQL server
+where the store asks for one.
 """
 
 import argparse
 import contextlib
+import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import urllib.request
 from dataclasses import dataclass
@@ -18,6 +21,7 @@ from dataclasses import dataclass
 import paths
 import postgres
 import process
+from login import Login
 from process import Failed
 
 READY_WITHIN_S = 30
@@ -44,34 +48,39 @@ class Store:
 
 @dataclass(frozen=True)
 class Frazil:
-    """A running server: its catalog URI, its process id and its data folder."""
+    """A running server: its catalog URI, its process id, its data folder and its database."""
 
     uri: str
     pid: int
     data_dir: os.PathLike
+    database_url: str
 
 
 LAKE = "lake"
 
 
 @contextlib.contextmanager
-def serving(binary, suite, store, allowed_locations=(), expected=(), s3=None):
+def serving(binary, suite, store, allowed_locations=(), expected=(), s3=None, settings=""):
     """A fresh server for the length of the block; with `s3`, a store, it has a warehouse `lake` on it too.
 
-    It must stop by itself when asked, and its log must hold no error and no panic but those that match a regular
-    expression of `expected`.
+    `settings` is the text of a configuration file. The server must stop by itself when asked, and its log must hold no
+    error and no panic but those that match a regular expression of `expected`.
     """
     data_dir = paths.RUNS / suite
     shutil.rmtree(data_dir, ignore_errors=True)
     data_dir.mkdir(parents=True)
     listen = f"127.0.0.1:{process.free_port()}"
-    argv = [binary, "serve", "--listen", listen, "--data-dir", data_dir]
-    argv += ["--database-url", store.database_url(suite, data_dir)]
+    database_url = store.database_url(suite, data_dir)
+    argv = [binary, "serve", "--listen", listen, "--data-dir", data_dir, "--database-url", database_url]
+    if settings:
+        config = data_dir / "frazil.toml"
+        config.write_text(settings)
+        argv += ["--config", config]
     for location in allowed_locations:
         argv += ["--allowed-location", location]
     log_file = paths.LOGS / f"{suite}.server.log"
     with started(argv, log_file, **(s3.environment() if s3 else {})) as child:
-        frazil = Frazil(f"http://{listen}", child.pid, data_dir)
+        frazil = Frazil(f"http://{listen}", child.pid, data_dir, database_url)
         wait_until_ready(frazil.uri, child, log_file)
         if s3:
             # All suites share a bucket, each with a place of its own: SeaweedFS sets volumes apart for every bucket.
@@ -79,6 +88,20 @@ def serving(binary, suite, store, allowed_locations=(), expected=(), s3=None):
             make_lake(binary, frazil.uri, s3, location, paths.LOGS / f"{suite}.warehouse.log")
         yield frazil
     refuse_trouble(log_file, expected)
+
+
+# Asks everybody who they are, and knows principals of its own.
+PRINCIPALS = "[auth]\nprincipals = true\n"
+
+
+def login(binary, frazil, name):
+    """How a new principal of the server's own logs in, made as an operator makes one."""
+    argv = [binary, "principal", "create", name, "--database-url", frazil.database_url]
+    made = subprocess.run(argv, capture_output=True, text=True, env=clean_environment())
+    if made.returncode != 0:
+        raise Failed(f"no principal was made: {made.stderr.strip()}")
+    told = json.loads(made.stdout)
+    return Login(name, told["id"], told["secret"], f"{frazil.uri}/v1/oauth/tokens")
 
 
 def make_lake(binary, uri, s3, location, log_file):
@@ -143,8 +166,12 @@ def main():
             log = stack.enter_context(open(paths.LOGS / f"{options.name}.postgres.log", "w"))
             database = stack.enter_context(postgres.running(log))
         store = Store(options.store, database)
-        frazil = stack.enter_context(serving(options.binary, options.name, store, options.allowed_location))
-        words = [word.replace("{uri}", frazil.uri) for word in options.command]
+        asks = any("{token}" in word for word in options.command)
+        settings = PRINCIPALS if asks else ""
+        serves = serving(options.binary, options.name, store, options.allowed_location, settings=settings)
+        frazil = stack.enter_context(serves)
+        token = login(options.binary, frazil, "tests").token() if asks else ""
+        words = [word.replace("{uri}", frazil.uri).replace("{token}", token) for word in options.command]
         process.run(words, sys.stdout, bound_s=1800)
 
 

@@ -4,5 +4,7 @@ from cargo_suites import CARGO
 from deploy_suites import DEPLOYED
 from engine_suites import ENGINES
 from fault_suites import FAULTS
+from login_suites import LOGINS
 
 SUITES = CARGO + DEPLOYED + ENGINES + FAULTS
+SUITES = CARGO + ENGINES + LOGINS + FAULTS

@@ -8,7 +8,6 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use catalog::Catalog;
 use catalog::context::Clock;
 use ipnet::IpNet;
-use metrics_exporter_prometheus::PrometheusHandle;
 use tower::ServiceBuilder;
 use tower_http::CompressionLevel;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -20,6 +19,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::api::load::Load;
 use crate::auth::Authenticator;
 use crate::config::{CommitConfig, LimitsConfig, ServerConfig};
+use crate::telemetry::{PrometheusHandle, Scrape};
 
 pub mod answer;
 pub mod auth;
@@ -34,9 +34,9 @@ pub mod iceberg;
 pub mod json;
 pub mod load;
 pub mod management;
-pub mod names;
 pub mod operations;
 pub mod place;
+pub mod places;
 pub mod request;
 pub mod source;
 pub mod unread;
@@ -58,7 +58,7 @@ struct Shared {
     limits: LimitsConfig,
     server: ServerConfig,
     trusted_proxies: Arc<[IpNet]>,
-    metrics: PrometheusHandle,
+    scrape: Scrape,
     draining: AtomicBool,
     endpoints: Vec<String>,
 }
@@ -82,7 +82,8 @@ impl Api {
         let endpoints = iceberg::endpoints(&routes().into_openapi());
         let ApiParts { catalog, auth, clock, commit, limits, server, trusted_proxies, metrics } = parts;
         let (trusted_proxies, draining) = (trusted_proxies.into(), AtomicBool::new(false));
-        let shared = Shared { auth, clock, commit, limits, server, trusted_proxies, metrics, draining, endpoints };
+        let scrape = Scrape::new(metrics);
+        let shared = Shared { auth, clock, commit, limits, server, trusted_proxies, scrape, draining, endpoints };
         Self { catalog, shared: Arc::new(shared) }
     }
 
@@ -113,8 +114,9 @@ impl Api {
         self.shared.server.base_path()
     }
 
-    pub fn metrics(&self) -> &PrometheusHandle {
-        &self.shared.metrics
+    /// What `/metrics` answers.
+    pub fn metrics(&self) -> String {
+        self.shared.scrape.text(&self.catalog, self.shared.clock.now_ms())
     }
 
     /// What clients may call, as `GET /v1/config` tells it.

@@ -8,10 +8,12 @@ use figment::value::{Dict, Map, Value};
 use figment::{Error, Figment, Metadata, Profile, Provider};
 
 use crate::config::{self, CONFIG_FILE, Config, ConfigError, Hidden};
+use crate::doctor::DoctorCommand;
 
 pub mod client;
 pub mod health;
 pub mod principal;
+pub mod store;
 pub mod warehouse;
 
 /// How messages name where flags come from.
@@ -38,6 +40,10 @@ pub enum Command {
     Openapi,
     /// Tell whether the configured server is ready, and end; for health checks of images.
     Health(health::HealthCommand),
+    /// Look at settings, database, storage and clocks, and say what to do about what does not work.
+    Doctor(Box<DoctorCommand>),
+    /// Back up the embedded database, or copy a database into another one.
+    Store(Box<store::StoreCommand>),
     /// Make, show, change and delete the warehouses of a running server.
     Warehouse(warehouse::WarehouseCommand),
     /// Make, list, rotate and revoke the service principals that may log in.

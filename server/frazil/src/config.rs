@@ -24,6 +24,9 @@ pub use server::{LimitsConfig, ServerConfig, TlsConfig};
 /// More than any of the counted settings can use; semaphores take no larger one.
 const COUNT_MAX: u64 = 1 << 40;
 
+/// Each table that metrics show by its name has some 35 series.
+const TABLES_SHOWN_MAX: usize = 10_000;
+
 /// All settings. Durations are in milliseconds and sizes in bytes, as their names say.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -54,6 +57,12 @@ pub struct DatabaseConfig {
     pub connections: u32,
     /// How long a request waits for one of them.
     pub wait_ms: u64,
+    /// After this Postgres gives up on a statement; 0 is never.
+    pub statement_timeout_ms: u64,
+    /// A standby of the Postgres database that listings and the commit log are read from, as long as it is up to date.
+    pub replica_url: Option<DatabaseUrl>,
+    /// A standby that is further behind is left alone.
+    pub replica_lag_ms: u64,
 }
 
 /// Where tables may lie.
@@ -160,16 +169,28 @@ pub enum LogFormat {
     Json,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TelemetryConfig {
     /// Where traces go, by OTLP over HTTP, as in `http://localhost:4318/v1/traces`.
     pub otlp_endpoint: Option<String>,
+    /// The share of requests that are traced where their caller does not say, from 0 to 1.
+    pub trace_ratio: f64,
+    /// Tables that metrics show by their names; all others are shown as one.
+    pub tables_max: usize,
 }
 
 impl Default for DatabaseConfig {
     fn default() -> Self {
-        Self { url: None, migrate: true, connections: 16, wait_ms: 5_000 }
+        Self {
+            url: None,
+            migrate: true,
+            connections: 16,
+            wait_ms: 5_000,
+            statement_timeout_ms: 30_000,
+            replica_url: None,
+            replica_lag_ms: 10_000,
+        }
     }
 }
 
@@ -208,6 +229,12 @@ impl Default for CommitConfig {
 impl Default for LogConfig {
     fn default() -> Self {
         Self { format: LogFormat::Text, filter: "info".to_owned() }
+    }
+}
+
+impl Default for TelemetryConfig {
+    fn default() -> Self {
+        Self { otlp_endpoint: None, trace_ratio: 1.0, tables_max: 100 }
     }
 }
 
@@ -266,10 +293,24 @@ impl Config {
         if self.commit.metadata_delete_grace_ms < 0 {
             return refused("commit.metadata_delete_grace_ms must not be negative".to_owned());
         }
+        let TelemetryConfig { trace_ratio, tables_max, .. } = self.telemetry;
+        if !(0.0..=1.0).contains(&trace_ratio) {
+            return refused(format!("telemetry.trace_ratio is {trace_ratio}: it must be from 0 to 1"));
+        }
+        if tables_max > TABLES_SHOWN_MAX {
+            return refused(format!("telemetry.tables_max is {tables_max}: it must be at most {TABLES_SHOWN_MAX}"));
+        }
         let database = self.database_url();
-        if !["sqlite", "postgres", "postgresql"].contains(&database.scheme()) {
+        if database.scheme() != "sqlite" && !database.is_postgres() {
             let scheme = database.scheme();
             return refused(format!("database.url begins with '{scheme}:': write sqlite:PATH or postgres://…"));
+        }
+        if let Some(replica) = &self.database.replica_url
+            && [&database, replica].iter().any(|url| !url.is_postgres())
+        {
+            return refused(
+                "database.replica_url is for PostgreSQL: it and database.url begin with postgres://".to_owned(),
+            );
         }
         for place in &self.storage.allowed_locations {
             if let Err(error) = Location::parse(place) {
@@ -290,6 +331,7 @@ impl Config {
             ("server.connections", self.server.connections as u64),
             ("server.header_timeout_ms", self.server.header_timeout_ms),
             ("database.connections", self.database.connections.into()),
+            ("database.wait_ms", self.database.wait_ms),
             ("storage.concurrent_operations", self.storage.concurrent_operations as u64),
             ("commit.deadline_ms", self.commit.deadline_ms),
             ("commit.queue_max", self.commit.queue_max as u64),

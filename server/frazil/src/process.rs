@@ -13,12 +13,12 @@ use tokio_util::task::TaskTracker;
 use crate::api::{Api, ApiParts, document, metrics_router, router};
 use crate::auth::Authenticator;
 use crate::cli::{Cli, Command, Flags};
-use crate::config::Config;
+use crate::config::{Config, TelemetryConfig};
 use crate::serve::tls::Certificate;
 use crate::serve::{Bounds, Ending, Listening, finish, handles, serve};
 use crate::telemetry::{self, Telemetry};
 use crate::welcome;
-use crate::wiring::{self, Wired};
+use crate::wiring::{self, Machine, Wired};
 use crate::workers::Workers;
 
 /// How long the work that no client waits for any more may take at the end.
@@ -44,8 +44,14 @@ pub fn run(cli: Cli) -> Result<(), Error> {
             Ok(())
         }
         Some(Command::Health(command)) => on_runtime(command.run(&mut std::io::stdout())),
+        Some(Command::Doctor(command)) => on_runtime(command.run(&Machine, &mut std::io::stdout())),
+        Some(Command::Store(command)) => on_runtime(command.run(&Machine, &mut std::io::stdout())),
         Some(Command::Warehouse(command)) => on_runtime(command.run(&mut std::io::stdout())),
-        Some(Command::Principal(command)) => on_runtime(command.run(&mut std::io::stdout())),
+        Some(Command::Principal(command)) => {
+            // What it changes is told in the audit log.
+            Telemetry::begin(&command.flags().load()?.log, &TelemetryConfig::default())?;
+            on_runtime(command.run(&mut std::io::stdout()))
+        }
     }
 }
 

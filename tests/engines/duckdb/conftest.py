@@ -4,6 +4,7 @@ import pathlib
 
 import duckdb
 import pytest
+from catalogs import attach, secret
 
 EXTENSIONS = ("httpfs", "avro", "iceberg")
 
@@ -16,25 +17,16 @@ def extension(name):
 
 
 @pytest.fixture(scope="session")
-def session(uri, warehouse):
+def session(uri, warehouse, login):
     """A connection of each warehouse's own: DuckDB's secrets and attached catalogs belong to it."""
     session = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     for name in EXTENSIONS:
         session.load_extension(str(extension(name)))
     if warehouse.s3:
         session.execute(secret(warehouse.s3))
-    session.execute(
-        f"""ATTACH '{warehouse.name}' AS frazil (TYPE iceberg, ENDPOINT '{uri}', AUTHORIZATION_TYPE 'none',
-            ACCESS_DELEGATION_MODE 'none')"""
-    )
+    session.execute(attach("frazil", uri, warehouse, login))
     yield session
     session.close()
-
-
-def secret(s3):
-    encrypted, _, host = s3.endpoint.partition("://")
-    return f"""CREATE SECRET (TYPE s3, KEY_ID '{s3.access_key_id}', SECRET '{s3.secret_access_key}',
-        ENDPOINT '{host}', REGION '{s3.region}', URL_STYLE 'path', USE_SSL {encrypted == "https"})"""
 
 
 @pytest.fixture

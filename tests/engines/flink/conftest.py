@@ -21,9 +21,9 @@ def flink(tmp_path_factory, report):
 
 
 @pytest.fixture
-def lake(flink, uri, warehouse, rest, report):
+def lake(flink, uri, warehouse, rest, report, login):
     """Flink with the catalog `frazil`; a batch session is open."""
-    lake = Lakehouse(flink, uri, warehouse, rest, report)
+    lake = Lakehouse(flink, uri, warehouse, rest, report, login)
     lake.batch()
     yield lake
     flink.cancel_all()

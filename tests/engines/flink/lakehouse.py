@@ -1,23 +1,26 @@
 """Flink with the catalog `frazil` in its sessions, every statement counted, and what the tests ask of a table."""
 
+from rest import wait_until
+
 SINKS = {"classic": "false", "v2": "true"}
 
 
 class Lakehouse:
-    def __init__(self, flink, uri, warehouse, rest, report):
+    def __init__(self, flink, uri, warehouse, rest, report, login=None):
         self.flink = flink
         self.uri = uri
         self.warehouse = warehouse
         self.rest = rest
         self.report = report
+        self.login = login
 
     def batch(self):
         """Opens a fresh session in batch mode."""
         self.open("batch", {})
 
-    def streaming(self, sink="v2", restore=None):
+    def streaming(self, sink="v2", restore=None, **settings):
         """Opens a fresh session in streaming mode; its first job starts from the checkpoint or savepoint `restore`."""
-        settings = {"table.exec.iceberg.use-v2-sink": SINKS[sink]}
+        settings["table.exec.iceberg.use-v2-sink"] = SINKS[sink]
         if restore:
             settings["execution.state-recovery.path"] = restore
         self.open("streaming", settings)
@@ -31,6 +34,8 @@ class Lakehouse:
         catalog = {"type": "iceberg", "catalog-type": "rest", "uri": self.uri, "warehouse": self.warehouse.name}
         if s3 := self.warehouse.s3:
             catalog |= {"s3.access-key-id": s3.access_key_id, "s3.secret-access-key": s3.secret_access_key}
+        if self.login:
+            catalog |= self.login.properties()
         return catalog
 
     def run(self, sql):
@@ -41,6 +46,11 @@ class Lakehouse:
         rows = self.flink.query(sql)
         self.report.ran(self.warehouse)
         return rows
+
+    def wait_for_commits(self, table, count):
+        """Waits until the table has that many more snapshots."""
+        there = len(self.snapshots(table))
+        wait_until(lambda: len(self.snapshots(table)) >= there + count, bound_s=150)
 
     def start(self, sql):
         """Starts a job and leaves it running; returns its id."""

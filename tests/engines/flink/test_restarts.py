@@ -1,7 +1,5 @@
 """Streaming jobs that go on from a checkpoint after a crash, and from a savepoint after an ordered stop."""
 
-from rest import wait_until
-
 ROWS = 20_000
 # Slowly, so that the source cannot end before the last restart; what is left then goes fast.
 SLOWLY, FAST = 50, 10_000
@@ -9,10 +7,10 @@ SLOWLY, FAST = 50, 10_000
 
 def test_a_restored_stream_loses_no_row_and_doubles_none(lake, numbers, sink, record):
     job = begin(lake, numbers, sink, SLOWLY)
-    wait_for_commits(lake, numbers, 2)
+    lake.wait_for_commits(numbers, 2)
     lake.crash()
     job = begin(lake, numbers, sink, SLOWLY, lake.flink.newest_checkpoint(job))
-    wait_for_commits(lake, numbers, 2)
+    lake.wait_for_commits(numbers, 2)
     savepoint = lake.flink.stop_with_savepoint(job)
     lake.flink.wait(begin(lake, numbers, sink, FAST, savepoint))
 
@@ -27,12 +25,6 @@ def begin(lake, table, sink, per_second, restore=None):
     lake.streaming(sink, restore)
     lake.numbers(ROWS, per_second)
     return lake.start(f"INSERT INTO {table} SELECT id, v FROM numbers")
-
-
-def wait_for_commits(lake, table, count):
-    """Waits until the table has that many more snapshots."""
-    there = len(lake.snapshots(table))
-    wait_until(lambda: len(lake.snapshots(table)) >= there + count, bound_s=150)
 
 
 def writers(lake, table):

@@ -7,8 +7,8 @@ from readings import BY_DAY, SCHEMA
 
 
 @pytest.fixture(scope="session")
-def catalog(uri, warehouse, report):
-    catalog = pyiceberg_client.catalog(uri, warehouse)
+def catalog(uri, warehouse, login, report):
+    catalog = pyiceberg_client.catalog(uri, warehouse, login)
     report.engine("PyIceberg", pyiceberg.__version__)
 
     def count(answer, **_):

@@ -3,13 +3,14 @@
 import os
 
 import pytest
+from catalogs import catalog
 from pyspark.sql import SparkSession
 
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
 @pytest.fixture(scope="session")
-def spark(uri, warehouse, tmp_path_factory):
+def spark(uri, warehouse, login, tmp_path_factory):
     settings = {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
@@ -20,7 +21,7 @@ def spark(uri, warehouse, tmp_path_factory):
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("spark")),
         "spark.ui.enabled": "false",
-        **{f"spark.sql.catalog.frazil{key}": value for key, value in catalog_settings(uri, warehouse).items()},
+        **catalog("frazil", uri, warehouse, login),
     }
     builder = SparkSession.builder.master("local[2]")
     for key, value in settings.items():
@@ -29,19 +30,6 @@ def spark(uri, warehouse, tmp_path_factory):
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
-
-
-def catalog_settings(uri, warehouse):
-    """Where the store is, the catalog tells its clients; who may enter it, they bring themselves."""
-    settings = {
-        "": "org.apache.iceberg.spark.SparkCatalog",
-        ".type": "rest",
-        ".uri": uri,
-        ".warehouse": warehouse.name,
-    }
-    if s3 := warehouse.s3:
-        settings |= {".s3.access-key-id": s3.access_key_id, ".s3.secret-access-key": s3.secret_access_key}
-    return settings
 
 
 @pytest.fixture

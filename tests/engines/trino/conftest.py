@@ -12,10 +12,15 @@ CATALOGS = {"file": "frazil", "s3": "lake"}
 
 
 @pytest.fixture(scope="session")
-def port(uri, tmp_path_factory):
-    catalogs = {
-        CATALOGS[warehouse.scheme]: coordinator.catalog(warehouse, uri) for warehouse in named_by_environment()
+def catalogs(uri, login):
+    """The text of each catalog's file, by its name."""
+    return {
+        CATALOGS[warehouse.scheme]: coordinator.catalog(warehouse, uri, login) for warehouse in named_by_environment()
     }
+
+
+@pytest.fixture(scope="session")
+def port(catalogs, tmp_path_factory):
     with open(paths.LOGS / "trino.coordinator.log", "w") as log:
         with coordinator.running(catalogs, tmp_path_factory.mktemp("trino"), log) as port:
             yield port

@@ -10,9 +10,9 @@ use catalog::context::lapsed;
 use metrics::counter;
 use tokio::time::Instant;
 
-use crate::api::Api;
 use crate::api::error::ApiError;
 use crate::api::source::Source;
+use crate::api::{Api, edge};
 use crate::auth::{Authenticator, Caller, Denied};
 
 /// Requests that were not let through, by why.
@@ -33,6 +33,7 @@ pub async fn ask(State(api): State<Api>, request: Request, next: Next) -> Respon
 
 /// With the caller on the request, for the handlers, and on the answer, for the log.
 async fn answer(caller: Caller, mut request: Request, next: Next) -> Response {
+    edge::tell_principal(caller.principal.name());
     request.extensions_mut().insert(caller.clone());
     let mut response = next.run(request).await;
     response.extensions_mut().insert(caller);
@@ -56,7 +57,7 @@ fn is_commit(request: &Request) -> bool {
     *request.method() == Method::POST && COMMITS.contains(&route)
 }
 
-/// The address that a request comes from.
+/// The address that a request comes from. All that came by no network are one.
 pub fn source(extensions: &Extensions) -> IpAddr {
     extensions.get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Source(address)| *address)
 }

@@ -9,6 +9,8 @@ use catalog::error::{Error, Kind};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::api::error::ApiError;
+use crate::api::place::warehouse_name;
+use crate::api::places::{Place, Places};
 use crate::config::LimitsConfig;
 use crate::telemetry;
 
@@ -23,7 +25,7 @@ pub struct Crowded;
 /// What there is for all requests.
 #[derive(Clone)]
 pub struct Load {
-    at_work: Arc<Semaphore>,
+    at_work: Arc<Places>,
     bodies: Arc<Semaphore>,
 }
 
@@ -33,19 +35,21 @@ pub struct Share(Arc<Mutex<Held>>);
 
 struct Held {
     load: Load,
-    place: Option<OwnedSemaphorePermit>,
+    /// What the request goes to, whose share it is.
+    warehouse: Option<String>,
+    place: Option<Place>,
     body: Option<OwnedSemaphorePermit>,
 }
 
 impl Load {
     pub fn new(limits: &LimitsConfig) -> Self {
         let blocks = (limits.bodies_bytes / BLOCK_BYTES).clamp(1, Semaphore::MAX_PERMITS);
-        Self { at_work: Arc::new(Semaphore::new(limits.concurrent_requests)), bodies: Arc::new(Semaphore::new(blocks)) }
+        Self { at_work: Arc::new(Places::new(limits.concurrent_requests)), bodies: Arc::new(Semaphore::new(blocks)) }
     }
 
-    fn enter(&self) -> Option<Share> {
-        let place = Some(self.at_work.clone().try_acquire_owned().ok()?);
-        Some(Share(Arc::new(Mutex::new(Held { load: self.clone(), place, body: None }))))
+    fn enter(&self, warehouse: Option<String>) -> Option<Share> {
+        let place = Some(self.at_work.take(warehouse.clone())?);
+        Some(Share(Arc::new(Mutex::new(Held { load: self.clone(), warehouse, place, body: None }))))
     }
 }
 
@@ -59,7 +63,7 @@ impl Share {
     pub fn resume(&self) -> Result<(), Error> {
         let mut held = self.held();
         if held.place.is_none() {
-            held.place = Some(held.load.at_work.clone().try_acquire_owned().map_err(|_| too_many())?);
+            held.place = Some(held.load.at_work.take(held.warehouse.clone()).ok_or_else(too_many)?);
         }
         Ok(())
     }
@@ -89,7 +93,7 @@ impl Share {
 /// Turns a request away before it has touched anything, where too many are under way.
 pub async fn shed(State(load): State<Load>, mut request: Request, next: Next) -> Response {
     let crowded = request.extensions().get::<Crowded>().is_some();
-    let Some(share) = load.enter().filter(|_| !crowded) else {
+    let Some(share) = load.enter(warehouse_name(&request)).filter(|_| !crowded) else {
         telemetry::count_shed();
         return ApiError::from(too_many()).into_response();
     };
@@ -114,20 +118,20 @@ mod tests {
     #[test]
     fn a_place_is_for_work_and_not_for_waiting() {
         let load = load(1, 1);
-        let first = load.enter().unwrap();
-        assert!(load.enter().is_none());
+        let first = load.enter(None).unwrap();
+        assert!(load.enter(None).is_none());
         first.rest();
-        let second = load.enter().unwrap();
+        let second = load.enter(None).unwrap();
         assert_eq!(first.resume().unwrap_err().kind(), Kind::Overloaded);
         drop(second);
         first.resume().unwrap();
-        assert!(load.enter().is_none());
+        assert!(load.enter(None).is_none());
     }
 
     #[test]
     fn large_bodies_share_a_bound_and_small_ones_are_free() {
         let load = load(3, 2);
-        let [one, two, small] = [(); 3].map(|()| load.enter().unwrap());
+        let [one, two, small] = [(); 3].map(|()| load.enter(None).unwrap());
         one.grow(BLOCK_BYTES).unwrap();
         one.grow(2 * BLOCK_BYTES + 1).unwrap();
         assert_eq!(two.grow(BLOCK_BYTES).unwrap_err().kind(), Kind::Overloaded);

@@ -58,7 +58,7 @@ pub async fn ready(State(api): State<Api>) -> Result<axum::Json<Health>> {
 #[utoipa::path(get, path = "/metrics", tag = "operations",
     responses((status = 200, description = "Counters, gauges and histograms", body = String, content_type = "text/plain")))]
 pub async fn metrics(State(api): State<Api>) -> Response {
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], api.metrics().render()).into_response()
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], api.metrics()).into_response()
 }
 
 /// This document.

@@ -7,7 +7,7 @@ use axum::extract::{FromRequest, FromRequestParts, MatchedPath, Request};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use bytes::{Bytes, BytesMut};
-use catalog::context::{Principal, RequestContext};
+use catalog::context::{Noted, Principal, RequestContext};
 use catalog::error::Error;
 use catalog::idempotency::IdempotencyKey;
 use futures::FutureExt;
@@ -103,6 +103,7 @@ pub fn context(parts: &Parts, api: &Api) -> RequestContext {
         deadline: Instant::now() + Duration::from_millis(api.commit_deadline_ms()),
         clock: api.clock(),
         idempotency: None,
+        noted: parts.extensions.get::<Noted>().cloned().unwrap_or_default(),
     }
 }
 

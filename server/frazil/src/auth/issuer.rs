@@ -114,7 +114,7 @@ impl Issuer {
             }
             return Ok(key);
         }
-        self.refresh(&seen).await;
+        self.refresh(seen).await;
         let seen = self.seen();
         match find(&seen) {
             Some(key) => Ok(key),
@@ -131,10 +131,17 @@ impl Issuer {
     }
 
     /// Asks the provider, unless somebody else has since `before`; waits for whoever is asking.
-    async fn refresh(&self, before: &Arc<Seen>) {
-        let mut asked = self.asked.lock().await;
-        if Arc::ptr_eq(before, &self.seen()) {
-            self.ask(&mut asked).await;
+    async fn refresh(self: &Arc<Self>, before: Arc<Seen>) {
+        let this = self.clone();
+        // On its own, so that whoever hangs up does not keep the keys from all others.
+        let asking = tokio::spawn(async move {
+            let mut asked = this.asked.lock().await;
+            if Arc::ptr_eq(&before, &this.seen()) {
+                this.ask(&mut asked).await;
+            }
+        });
+        if let Err(error) = asking.await {
+            tracing::error!(%error, "the keys of an issuer could not be asked for");
         }
     }
 
