@@ -1,4 +1,4 @@
-"""Builds and runs images without a daemon: buildah with folders of its own, and no isolation but a change of the root."""
+"""Builds and runs images without a daemon: buildah with folders of its own, isolated by a change of the root alone."""
 
 import contextlib
 import json

@@ -112,7 +112,8 @@ def serving(container, tmp_path):
     with open(tmp_path / "server.log", "w") as log:
         child = process.start(argv, log)
         try:
-            process.wait_until_ready(child, "the server", lambda: answers(f"http://{listen}/health/ready"), 60, log.name)
+            ready = f"http://{listen}/health/ready"
+            process.wait_until_ready(child, "the server", lambda: answers(ready), 60, log.name)
             yield listen
         finally:
             process.stop(child)
