@@ -196,8 +196,8 @@ def test_what_must_not_be_installed_is_refused_with_what_to_do(words):
     assert words in told.stderr
 
 
-MISSPELT = ["replicas=2", "auth.principal=true", "auth.issuers[0].issuer=ftp://x", "image.digest=abc", "server.basePath=x"]
-MISSPELT += ["config.comit.group_max=1", "metrics.port=0", "auth.issuers[0].algorithms[0]=none"]
+MISSPELT = ["replicas=2", "auth.principal=true", "auth.issuers[0].issuer=ftp://x", "image.digest=abc"]
+MISSPELT += ["server.basePath=x", "config.comit.group_max=1", "metrics.port=0", "auth.issuers[0].algorithms[0]=none"]
 
 
 @pytest.mark.parametrize("pair", MISSPELT)
