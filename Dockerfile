@@ -4,7 +4,7 @@
 #   docker build -t frazil --build-arg ROOT=prepared .      takes what `deploy/image/prepare target/image` has made
 #
 # The same commit gives the same layers: the base is named by its version (give RUST_IMAGE with a digest to pin it),
-# dependencies by Cargo.lock, and the times of files by SOURCE_DATE_EPOCH with `--output type=image,rewrite-timestamp=true`.
+# dependencies by Cargo.lock, the times of files by SOURCE_DATE_EPOCH with `--output type=image,rewrite-timestamp=true`.
 ARG RUST_IMAGE=docker.io/library/rust:1.95.0-bookworm
 ARG ROOT=compiled
 

@@ -2,8 +2,8 @@
 
     materials.py TARGET FOLDER
 
-writes frazil.cdx.json and third-party-licences.txt into FOLDER, for a build for the Rust target TARGET. Both are the same for
-the same Cargo.lock. Asks Cargo alone; it wants the sources of the dependencies, as a build has them.
+writes frazil.cdx.json and third-party-licences.txt into FOLDER, for a build for the Rust target TARGET. Both are the
+same for the same Cargo.lock. Asks Cargo alone; it wants the sources of the dependencies, as a build has them.
 """
 
 import json

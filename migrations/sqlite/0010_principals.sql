@@ -17,7 +17,7 @@ CREATE UNIQUE INDEX service_principal_name ON service_principal (name) WHERE rev
 
 -- One row, made by whoever needs it first.
 CREATE TABLE signing_key (
-    the_only      integer PRIMARY KEY NOT NULL DEFAULT 1 CHECK (the_only = 1),
+    the_only      integer PRIMARY KEY NOT NULL CHECK (the_only = 1),
     id            blob NOT NULL,
     -- Sealed with the secrets key, or hexadecimal digits where there is none.
     secret        text NOT NULL,

@@ -1,4 +1,4 @@
-"""Builds and runs images without a daemon: buildah with folders of its own, and no isolation but a change of the root."""
+"""Builds and runs images without a daemon: buildah with folders of its own, isolated by a change of the root alone."""
 
 import contextlib
 import json
@@ -56,11 +56,15 @@ def mounted(container):
     buildah("umount", container)
 
 
-def run_argv(container, *command, environment=(), volumes=()):
+def run_argv(container, *command, environment=()):
     """The words that run a command in it, as the user of the image."""
     options = [word for name, value in dict(environment).items() for word in ("--env", f"{name}={value}")]
-    options += [word for volume in volumes for word in ("--volume", volume)]
     return ["buildah", *STORAGE, "run", "--isolation", "chroot", *options, container, "--", *command]
+
+
+def volume_files(name):
+    """Where files of that name are in the volumes of containers that run."""
+    return list((HOME / "storage").glob(f"**/buildah-volumes/*/{name}"))
 
 
 def forget():

@@ -54,13 +54,13 @@ def settings(objects):
 
 
 def test_the_server_takes_the_settings(objects, tmp_path):
-    """As it reads them in the pod, but for what is mounted there."""
+    """As it reads them in the pod, but for the key that is mounted there."""
+    (tmp_path / "key").write_text("5e" * 32)
     file = tmp_path / "frazil.toml"
-    mounted = {"secrets": "5e" * 32, "cert.pem": "", "key.pem": ""}
-    for name, text in mounted.items():
-        (tmp_path / name).write_text(text)
-    file.write_text(settings(objects).replace("/etc/frazil/secrets/key", str(tmp_path / "secrets")))
-    environment = {"PATH": os.environ["PATH"], "FRAZIL_DATABASE_URL": "postgres://u:p@localhost/frazil"}
+    file.write_text(settings(objects).replace("/etc/frazil/secrets/key", str(tmp_path / "key")))
+    (container,) = chart.workload(objects)["spec"]["template"]["spec"]["containers"]
+    variables = [variable["name"] for variable in container.get("env", ()) if variable["name"].startswith("FRAZIL_")]
+    environment = {"PATH": os.environ["PATH"], **dict.fromkeys(variables, "postgres://u:p@localhost/frazil")}
     argv = [os.environ["FRAZIL_BINARY"], "check-config", "--config", file]
     told = subprocess.run(argv, capture_output=True, text=True, env=environment, timeout=30)
     assert told.returncode == 0, told.stderr
@@ -196,8 +196,8 @@ def test_what_must_not_be_installed_is_refused_with_what_to_do(words):
     assert words in told.stderr
 
 
-MISSPELT = ["replicas=2", "auth.principal=true", "auth.issuers[0].issuer=ftp://x", "image.digest=abc", "server.basePath=x"]
-MISSPELT += ["config.comit.group_max=1", "metrics.port=0", "auth.issuers[0].algorithms[0]=none"]
+MISSPELT = ["replicas=2", "auth.principal=true", "auth.issuers[0].issuer=ftp://x", "image.digest=abc"]
+MISSPELT += ["server.basePath=x", "config.comit.group_max=1", "metrics.port=0", "auth.issuers[0].algorithms[0]=none"]
 
 
 @pytest.mark.parametrize("pair", MISSPELT)

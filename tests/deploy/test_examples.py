@@ -24,7 +24,7 @@ def test_kubernetes_takes_what_is_its_own():
             kubernetes_validate.validate(found, "1.33.0", strict=True)
 
 
-# What the Spark operator's types have, as far as the example uses them: they are published nowhere that a build can take them from.
+# What the Spark operator's types have, as far as the example uses them: they are published as no library.
 SPARK = {
     "spec": {"schedule", "concurrencyPolicy", "template"},
     "template": {

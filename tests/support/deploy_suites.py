@@ -90,6 +90,6 @@ DEPLOYED = (
         ),
         ("deploy", "s3"),
     ),
-    Suite("image", "the image: built, run, its bill of materials; binary of the profile dev", image("dev"), ("deploy",)),
+    Suite("image", "the image with a binary of the profile dev: built, run, judged", image("dev"), ("deploy",)),
     Suite("image-release", "the image as it is shipped", image("release"), ("deploy",), wide=True),
 )

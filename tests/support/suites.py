@@ -6,5 +6,4 @@ from engine_suites import ENGINES
 from fault_suites import FAULTS
 from login_suites import LOGINS
 
-SUITES = CARGO + DEPLOYED + ENGINES + FAULTS
-SUITES = CARGO + ENGINES + LOGINS + FAULTS
+SUITES = CARGO + DEPLOYED + ENGINES + LOGINS + FAULTS

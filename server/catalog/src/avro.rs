@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use apache_avro::types::Value;
 use apache_avro::{Codec, Schema, from_avro_datum, to_avro_datum};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 mod extent;
 mod inflate;
@@ -299,10 +299,13 @@ fn make_plain(schema: &mut Json, defined: &mut HashSet<String>) {
 }
 
 fn give_avro_name(field: &mut Json, position: usize) {
-    // What is no object is no field, which the parser tells.
-    let Json::Object(field) = field else { return };
-    if !field.get("name").and_then(Json::as_str).is_some_and(is_avro_name) {
-        field.insert("name".to_owned(), format!("field_at_{position}").into());
+    if !field.is_object() {
+        // The parser would pass over it, and the fields behind it would not be where they seem to be. A field without a
+        // type is refused.
+        *field = json!({});
+    }
+    if !field["name"].as_str().is_some_and(is_avro_name) {
+        field["name"] = Json::from(format!("field_at_{position}"));
     }
 }
 

@@ -171,9 +171,12 @@ fn at_root(api: Api) -> Router {
     }
     // Whatever is not among the open routes below is asked who it is, the paths that lead nowhere included.
     let guarded = complete(guarded).layer(from_fn_with_state(api.clone(), auth::ask));
-    let (logging_in, _) = iceberg::oauth::routes().split_for_parts();
     let (open, _) = operations::health().merge(operations::document()).split_for_parts();
-    let open = open.merge(logging_in.layer(shed)).merge(document::swagger_ui());
+    let mut open = open.merge(document::swagger_ui());
+    if api.auth().is_some_and(|auth| auth.own().is_some()) {
+        let (logging_in, _) = iceberg::oauth::routes().split_for_parts();
+        open = open.merge(logging_in.layer(shed));
+    }
     let open = open.method_not_allowed_fallback(edge::method_not_allowed);
     layered(guarded.merge(open), &api).with_state(api)
 }

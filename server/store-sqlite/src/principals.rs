@@ -128,7 +128,8 @@ impl PrincipalStore for SqliteStore {
     async fn signing_key(&self, made: &StoredKey) -> Result<StoredKey, StoreError> {
         let mut conn = self.writer().await?;
         let inserted = sqlx::query!(
-            "INSERT INTO signing_key (id, secret, created_at_ms) VALUES ($1, $2, $3) ON CONFLICT (the_only) DO NOTHING",
+            "INSERT INTO signing_key (the_only, id, secret, created_at_ms) VALUES (1, $1, $2, $3)
+             ON CONFLICT (the_only) DO NOTHING",
             made.id,
             made.secret,
             made.created_at_ms

@@ -2,8 +2,8 @@
 //
 //	shapes FILE...
 //
-// A file named compose.yaml is read as Compose reads it; each document of any other one must be a custom resource that is known here. A
-// field that its type does not have is told, and ends the program with status 1.
+// A file named compose.yaml is read as Compose reads it; each document of any other one must be a custom resource that
+// is known here. A field that its type does not have is told, and ends the program with status 1.
 package main
 
 import (

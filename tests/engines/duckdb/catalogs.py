@@ -9,10 +9,10 @@ def attach(name, uri, warehouse, login=None):
 def authorization(login):
     if not login:
         return "AUTHORIZATION_TYPE 'none'"
-    known = f"CLIENT_ID '{login.client_id}', CLIENT_SECRET '{login.client_secret}'"
-    if login.provider:
-        known += f", OAUTH2_SERVER_URI '{login.token_uri}', OAUTH2_SCOPE '{login.scope}'"
-    return known
+    scope = f", OAUTH2_SCOPE '{login.scope}'" if login.scope else ""
+    # Without the endpoint's address DuckDB finds it by itself, and gets one token there, never another.
+    return f"""OAUTH2_SERVER_URI '{login.token_uri}', CLIENT_ID '{login.client_id}',
+        CLIENT_SECRET '{login.client_secret}'{scope}"""
 
 
 def secret(s3):

@@ -123,7 +123,8 @@ async fn no_schema_is_brought_up_to_date_through_a_pooler_in_transaction_mode() 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pooler_that_refuses_the_settings_of_a_session_is_told_how_to_take_them() {
     let database = Database::create().await;
-    let strict = [("pool_mode", "session"), ("default_pool_size", "40"), ("ignore_startup_parameters", "extra_float_digits")];
+    let strict =
+        [("pool_mode", "session"), ("default_pool_size", "40"), ("ignore_startup_parameters", "extra_float_digits")];
     let bouncer = Bouncer::with(&database.address(), &strict);
     let log = Frazil::refused(&Launch::on(&through(&database.url(), &bouncer.address())));
     assert!(log.contains("ignore_startup_parameters = extra_float_digits,options"), "{log}");

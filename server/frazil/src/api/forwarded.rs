@@ -125,7 +125,7 @@ fn unquoted(value: &str) -> String {
 fn by_custom(headers: &HeaderMap) -> Vec<Hop> {
     let [sources, protos, hosts] = [FOR, PROTO, HOST].map(|name| list(headers, name));
     let hops = sources.len().max(usize::from(!protos.is_empty() || !hosts.is_empty()));
-    let at = |values: &[String], hop: usize| values.iter().rev().take(hop + 1).last().cloned();
+    let at = |values: &[String], hop: usize| values.get(values.len().saturating_sub(hop + 1)).cloned();
     (0..hops)
         .map(|hop| Hop {
             from: sources.iter().rev().nth(hop).and_then(|text| address(text)),
