@@ -23,6 +23,16 @@ test-postgres:
 engines:
     tests/run --only rck,pyiceberg,spark,schemathesis,readme
 
+# Known vulnerabilities, unmaintained and yanked crates; fetches the database of advisories
+advisories:
+    cargo deny --locked check advisories
+
+# One fuzz target until it is stopped: `just fuzz document -max_total_time=600`; libFuzzer's options may follow
+fuzz TARGET *ARGS:
+    mkdir -p target/fuzz/found/{{TARGET}}
+    RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none --target-dir target/fuzz {{TARGET}} \
+        target/fuzz/found/{{TARGET}} fuzz/corpus/{{TARGET}} -- -rss_limit_mb=1024 {{ARGS}}
+
 # The long proofs under faults, at most 90 minutes on two cores
 faults:
     tests/run --faults
@@ -34,6 +44,26 @@ engines-table:
 # Write the stores' .sqlx folders anew, from freshly migrated databases
 prepare:
     python3 tests/support/sqlx_prepare.py --write
+
+# At a release: keep its statements, which the next release's schema must still serve
+keep-statements:
+    python3 tests/support/last_release.py --write
+
+# Build the image with Docker
+image TAG="frazil":
+    docker build --tag {{TAG}} --build-arg REVISION="$(git rev-parse HEAD)" .
+
+# What the binary is made of, in target/sbom: a CycloneDX bill of materials, and all licences
+sbom:
+    python3 deploy/image/materials.py "$(rustc -vV | sed -n 's/^host: //p')" target/sbom
+
+# The image and the chart: built, run, rendered, checked
+deploy:
+    tests/run --only image,chart
+
+# Write charts/frazil/README.md anew, from the comments of its values; `tests/run --only chart` makes the environment
+chart-readme:
+    cd tests/deploy && PYTHONPATH=../support ../../target/venvs/deploy/bin/python chart_readme.py --write
 
 # Write openapi/frazil.yaml anew, from the code
 openapi:

@@ -71,7 +71,7 @@ impl Catalog {
 
     /// Paths lie below the warehouse, but those of other roots.
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let outside = ["/v1/", "/coordination/", "/management/", "/metrics"];
+        let outside = ["/v1/", "/coordination/", "/management/", "/metrics", "/health/"];
         let root = if outside.iter().any(|root| path.starts_with(root)) { "" } else { "/v1/default" };
         self.http.request(method, format!("http://{}{root}{path}", self.address))
     }

@@ -5,14 +5,15 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// Starts the command beside it, tells its process id, and ends it when nobody holds the other end of fd 0 any more.
+/// Starts the command beside it, tells its process id, and ends it when nobody holds the other end of fd 0 any more, also
+/// where it stands still.
 const HOLD: &str = r#"
 exec 3<&0
 signal=$1; shift
 "$@" 3<&- </dev/null >&2 &
 held=$!
 echo $held
-{ read _ <&3; kill -$signal $held; } >/dev/null 2>&1 &
+{ read _ <&3; kill -$signal $held; kill -CONT $held; pkill -CONT -P $held; } >/dev/null 2>&1 &
 watch=$!
 wait $held
 status=$?

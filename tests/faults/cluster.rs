@@ -6,6 +6,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::child::{Held, User, free_port, ordinary_user};
+use crate::disk::Disk;
 use crate::wait::until_blocking;
 
 /// A PostgreSQL server.
@@ -14,6 +15,7 @@ pub struct Cluster {
     home: TempDir,
     pub port: u16,
     settings: Vec<(String, String)>,
+    environment: Vec<(&'static str, String)>,
     process: Option<Held>,
     user: Option<User>,
 }
@@ -23,7 +25,16 @@ impl Cluster {
     ///
     /// It does not flush: processes die here, machines do not.
     pub fn start(settings: &[(&str, &str)]) -> Self {
-        let mut cluster = Self::prepare(settings);
+        Self::start_in(settings, Vec::new())
+    }
+
+    /// As [`Self::start`], on a disk that can fail.
+    pub fn start_on(disk: &Disk) -> Self {
+        Self::start_in(&[], disk.environment())
+    }
+
+    fn start_in(settings: &[(&str, &str)], environment: Vec<(&'static str, String)>) -> Self {
+        let mut cluster = Self { environment, ..Self::prepare(settings) };
         cluster.tool("initdb", &["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"]);
         cluster.run();
         cluster
@@ -46,7 +57,7 @@ impl Cluster {
             std::os::unix::fs::chown(home.path(), Some(uid), Some(gid)).unwrap();
         }
         let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Self { home, port: free_port(), settings, process: None, user }
+        Self { home, port: free_port(), settings, environment: Vec::new(), process: None, user }
     }
 
     /// Starts it, again where it ran before, and waits until it takes connections.
@@ -69,13 +80,9 @@ impl Cluster {
             command.arg("-c").arg(format!("{name}={value}"));
         }
         command.current_dir(self.home.path());
+        command.envs(self.environment.iter().map(|(name, value)| (*name, value)));
         // SIGINT is PostgreSQL's fast shutdown.
         Held::start(command, "INT", &self.home.path().join("log"), self.user)
-    }
-
-    fn answers(&self) -> bool {
-        let ask = ["-q", "-h", "127.0.0.1", "-p", &self.port.to_string()];
-        Command::new(binaries().join("pg_isready")).args(ask).status().unwrap().success()
     }
 
     /// Ends it in order; sessions are ended, not waited for.
@@ -90,6 +97,28 @@ impl Cluster {
         let process = self.process.take().expect("it runs");
         process.signal("QUIT");
         process.wait();
+    }
+
+    /// Ends without a word to anybody.
+    pub fn kill(&mut self) {
+        let process = self.process.take().expect("it runs");
+        process.signal("KILL");
+        process.wait();
+    }
+
+    /// From its next start on it only recovers, as a standby that nobody feeds.
+    pub fn demote(&self) {
+        let signal = self.data().join("standby.signal");
+        std::fs::write(&signal, b"").unwrap();
+        if let Some((uid, gid)) = self.user {
+            std::os::unix::fs::chown(signal, Some(uid), Some(gid)).unwrap();
+        }
+    }
+
+    /// Whether it takes connections.
+    pub fn answers(&self) -> bool {
+        let ask = ["-q", "-h", "127.0.0.1", "-p", &self.port.to_string()];
+        Command::new(binaries().join("pg_isready")).args(ask).status().unwrap().success()
     }
 
     /// Stands still: it takes nothing and answers nothing, but its connections stay open.

@@ -99,13 +99,7 @@ impl Frazil {
     /// Starts it, and waits until it is ready. It keeps its address.
     pub async fn run(&mut self, launch: &Launch) {
         self.begin(launch);
-        let catalog = self.catalog();
-        until("a server that is ready", async || {
-            let ended = self.process.as_mut().is_none_or(Held::has_ended);
-            assert!(!ended, "the server did not start: {}", self.log());
-            catalog.is_ready().await.then_some(())
-        })
-        .await;
+        self.wait_until_ready().await;
     }
 
     /// Starts it and does not wait.
@@ -125,6 +119,26 @@ impl Frazil {
         }
         command.envs(launch.environment.iter().map(|(name, value)| (name, value)));
         self.process = Some(Held::start(command, "KILL", &self.log_file(), None));
+    }
+
+    /// Starts it where it must be refused; what it said.
+    pub fn refused(launch: &Launch) -> String {
+        let own = tempfile::tempdir().unwrap();
+        let mut server = Self::idle(own.path());
+        server.begin(launch);
+        let status = server.wait_for_end();
+        assert_eq!(status, 1, "{}", server.log());
+        server.log()
+    }
+
+    /// Waits until one that was begun is ready.
+    pub async fn wait_until_ready(&mut self) {
+        let catalog = self.catalog();
+        until("a server that is ready", async || {
+            assert!(!self.has_ended(), "the server did not start: {}", self.log());
+            catalog.is_ready().await.then_some(())
+        })
+        .await;
     }
 
     pub fn address(&self) -> String {
@@ -160,6 +174,15 @@ impl Frazil {
 
     pub fn signal(&self, name: &str) {
         self.process.as_ref().expect("it runs").signal(name);
+    }
+
+    /// What it holds of the machine's memory.
+    pub fn resident_bytes(&self) -> u64 {
+        let pid = self.process.as_ref().expect("it runs").pid;
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().unwrap();
+        kib << 10
     }
 
     pub fn log(&self) -> String {

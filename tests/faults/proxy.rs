@@ -20,13 +20,16 @@ pub struct Proxy<F> {
     serving: JoinHandle<()>,
 }
 
-/// The faults that are still to come. Each happens once.
+/// The faults that are still to come.
 #[derive(Debug)]
 pub struct Faults<F>(Arc<Shared<F>>);
 
 #[derive(Debug)]
 struct Shared<F> {
+    /// Each happens once.
     due: Mutex<Vec<F>>,
+    /// Happens until the proxy is to behave again.
+    lasting: Mutex<Option<F>>,
     happened: watch::Sender<usize>,
 }
 
@@ -36,21 +39,23 @@ impl<F> Clone for Faults<F> {
     }
 }
 
-impl<F> Faults<F> {
+impl<F: Clone> Faults<F> {
     fn none() -> Self {
-        Self(Arc::new(Shared { due: Mutex::default(), happened: watch::Sender::new(0) }))
+        let (due, lasting) = (Mutex::default(), Mutex::new(None));
+        Self(Arc::new(Shared { due, lasting, happened: watch::Sender::new(0) }))
     }
 
-    /// Takes the first one that belongs here.
+    /// Takes the first one that belongs here, or the one that lasts.
     fn take(&self, belongs: impl Fn(&F) -> bool) -> Option<F> {
         let mut due = self.0.due.lock().unwrap();
-        let found = due.iter().position(belongs)?;
+        let once = due.iter().position(&belongs).map(|found| due.remove(found));
+        let fault = once.or_else(|| self.0.lasting.lock().unwrap().clone().filter(belongs))?;
         self.0.happened.send_modify(|happened| *happened += 1);
-        Some(due.remove(found))
+        Some(fault)
     }
 }
 
-impl<F: Send + 'static> Proxy<F> {
+impl<F: Clone + Send + 'static> Proxy<F> {
     async fn serving<S, C>(to: &str, serve: S) -> Self
     where
         S: Fn(TcpStream, String, Faults<F>) -> C + Send + 'static,
@@ -82,9 +87,15 @@ impl<F: Send + 'static> Proxy<F> {
         self.faults.0.due.lock().unwrap().push(fault);
     }
 
+    /// From now on it happens wherever it belongs; nothing else lasts beside it.
+    pub fn plan_for_good(&self, fault: F) {
+        *self.faults.0.lasting.lock().unwrap() = Some(fault);
+    }
+
     /// Nothing that was planned happens any more.
     pub fn behave(&self) {
         self.faults.0.due.lock().unwrap().clear();
+        *self.faults.0.lasting.lock().unwrap() = None;
     }
 
     pub fn happened(&self) -> usize {

@@ -70,7 +70,7 @@ async fn principal(server: &TestServer, arguments: &[&str]) -> Result<String, St
 }
 
 /// The id and secret of a new principal.
-async fn created(server: &TestServer, name: &str) -> (String, String) {
+pub async fn created(server: &TestServer, name: &str) -> (String, String) {
     credential(&principal(server, &["create", name]).await.unwrap())
 }
 
@@ -86,13 +86,14 @@ async fn form(server: &TestServer, headers: &[(&str, &str)], fields: &[(&str, &s
     server.send(Method::POST, TOKENS, headers, Some(form.join("&").into())).await
 }
 
-async fn log_in(server: &TestServer, id: &str, secret: &str) -> Answer {
-    let fields = [("grant_type", "client_credentials"), ("client_id", id), ("client_secret", secret), ("scope", "catalog")];
+pub async fn log_in(server: &TestServer, id: &str, secret: &str) -> Answer {
+    let fields =
+        [("grant_type", "client_credentials"), ("client_id", id), ("client_secret", secret), ("scope", "catalog")];
     form(server, &[], &fields).await
 }
 
 #[track_caller]
-fn token(answer: Answer) -> String {
+pub fn token(answer: Answer) -> String {
     let given = answer.expect(200).json();
     assert_eq!((&given["token_type"], &given["issued_token_type"]), (&json!("bearer"), &json!(ACCESS_TOKEN)));
     assert!(given["expires_in"].as_i64().unwrap() > 0);
@@ -143,7 +144,9 @@ async fn whoever_is_not_known_gets_401_on_every_route_but_the_open_ones(server: 
     assert!(asked > 40, "only {asked} operations");
     server.get("/docs/").await.expect(200);
     server.get("/v1/no/such/route").await.refused(401, "NotAuthorizedException");
-    for wrong in ["Bearer garbage", "Bearer", "Basic Zm9vOmJhcg==", "garbage", "Bearer eyJhbGciOiJIUzI1NiJ9.eyJleHAiOjF9.AAAA"] {
+    for wrong in
+        ["Bearer garbage", "Bearer", "Basic Zm9vOmJhcg==", "garbage", "Bearer eyJhbGciOiJIUzI1NiJ9.eyJleHAiOjF9.AAAA"]
+    {
         let refused = server.send(Method::GET, "/namespaces", &[("authorization", wrong)], None).await;
         let refused = refused.refused(401, "NotAuthorizedException");
         assert_eq!(refused.header("www-authenticate"), Some("Bearer error=\"invalid_token\""), "{wrong}");
@@ -359,7 +362,8 @@ impl<'a> MakeWriter<'a> for Lines {
 #[tokio::test]
 async fn no_line_of_the_log_holds_a_token_or_a_secret() {
     let lines = Lines::default();
-    let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(lines.clone()).finish();
+    let subscriber =
+        tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(lines.clone()).finish();
     let logging = tracing::subscriber::set_default(subscriber);
     let server = TestServer::with(principals_log_in).await;
     let (id, secret) = created(&server, "one").await;
@@ -373,7 +377,8 @@ async fn no_line_of_the_log_holds_a_token_or_a_secret() {
     drop(logging);
     let logged = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
     // Of the server's own words; what the client of this test says of itself is not of interest.
-    let logged: Vec<&str> = logged.lines().filter(|line| !line.contains("reqwest") && !line.contains("hyper")).collect();
+    let logged: Vec<&str> =
+        logged.lines().filter(|line| !line.contains("reqwest") && !line.contains("hyper")).collect();
     assert!(logged.iter().any(|line| line.contains("answered")), "nothing was logged");
     let (_, signature) = right.rsplit_once('.').unwrap();
     for hidden in [secret.as_str(), signature, "fs_wrong_secret"] {

@@ -12,6 +12,7 @@ use crate::server::{TestServer, on_both_stores};
 
 on_both_stores! {
     a_warehouse_is_made_shown_changed_and_deleted,
+    a_warehouse_that_is_there_is_left_as_it_is,
     warehouses_are_listed_in_a_table,
     a_refusal_is_told_in_the_words_of_the_server,
 }
@@ -52,6 +53,14 @@ async fn a_warehouse_is_made_shown_changed_and_deleted(server: &TestServer) {
     assert_eq!(gone, "Warehouse does not exist: lake");
 }
 
+async fn a_warehouse_that_is_there_is_left_as_it_is(server: &TestServer) {
+    let (first, second) = (place(server, "first"), place(server, "second"));
+    let made = warehouse(&server.base, &["create", "lake", "--if-missing", "--location", &first]).await.unwrap();
+    let told = warehouse(&server.base, &["create", "lake", "--if-missing", "--location", &second]).await.unwrap();
+    assert_eq!(told, "lake is there already\n");
+    assert_eq!(warehouse(&server.base, &["show", "lake"]).await.unwrap(), made);
+}
+
 async fn warehouses_are_listed_in_a_table(server: &TestServer) {
     let location = place(server, "lake");
     warehouse(&server.base, &["create", "a-lake", "--location", &location]).await.unwrap();
@@ -67,6 +76,26 @@ async fn a_refusal_is_told_in_the_words_of_the_server(server: &TestServer) {
     assert!(unknown.contains("unknown field `regoin`"), "{unknown}");
     let foreign = warehouse(&format!("{}/health/live?", server.base), &["list"]).await.unwrap_err();
     assert!(foreign.contains("not as a Frazil server does"), "{foreign}");
+}
+
+/// What `frazil health` prints, or the line that it fails with.
+async fn health(url: &str) -> Result<String, String> {
+    let Some(Command::Health(command)) = Cli::parse_from(["frazil", "health", "--url", url]).command else {
+        panic!("another command")
+    };
+    let mut printed = Vec::new();
+    command.run(&mut printed).await.map_err(|error| error.to_string())?;
+    Ok(String::from_utf8(printed).unwrap())
+}
+
+#[tokio::test]
+async fn a_server_that_is_ready_is_healthy_and_one_that_is_gone_is_not() {
+    let server = TestServer::on_sqlite().await;
+    assert_eq!(health(&server.base).await.unwrap(), "ready\n");
+    let base = server.base.clone();
+    server.end().await;
+    let message = health(&base).await.unwrap_err();
+    assert!(message.contains("no answer from"), "{message}");
 }
 
 #[tokio::test]

@@ -43,14 +43,8 @@ const SERVED: [(&str, &str, &str); 29] = [
 ];
 
 /// What clients are not told of. This list may only shrink.
-const UNSUPPORTED: [&str; 6] = [
-    "planTableScan",
-    "fetchPlanningResult",
-    "cancelPlanning",
-    "fetchScanTasks",
-    "loadCredentials",
-    "signRequest",
-];
+const UNSUPPORTED: [&str; 6] =
+    ["planTableScan", "fetchPlanningResult", "cancelPlanning", "fetchScanTasks", "loadCredentials", "signRequest"];
 
 /// What clients are to be told that they may call, in order.
 pub fn advertised() -> Vec<String> {

@@ -8,37 +8,15 @@ use frazil::telemetry;
 use reqwest::Method;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
+use crate::raw::{HANGS_AFTER, begun, connection, other_half};
 use crate::server::{TestServer, on_both_stores};
-
-/// What has not ended by then never will: many times what is to be waited for.
-const HANGS_AFTER: Duration = Duration::from_secs(30);
 
 on_both_stores! {
     a_server_that_runs_is_live_and_ready,
     metrics_name_routes_and_no_names,
-}
-
-async fn connection(server: &TestServer) -> TcpStream {
-    TcpStream::connect(server.base.trim_start_matches("http://")).await.unwrap()
-}
-
-/// A request whose body is on its way: it has begun, and cannot end before the rest is sent.
-async fn half_a_request(server: &TestServer) -> TcpStream {
-    let mut connection = connection(server).await;
-    let head =
-        "POST /v1/default/namespaces HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 20\r\n\r\n{\"names";
-    connection.write_all(head.as_bytes()).await.unwrap();
-    connection
-}
-
-async fn other_half(mut connection: TcpStream) -> String {
-    connection.write_all(b"pace\": [\"n\"]}").await.unwrap();
-    let mut answer = String::new();
-    connection.read_to_string(&mut answer).await.unwrap();
-    answer
 }
 
 async fn a_server_that_runs_is_live_and_ready(server: &TestServer) {
@@ -74,25 +52,25 @@ async fn a_database_that_is_gone_makes_the_server_unready_and_not_dead() {
     server.end().await;
 }
 
+/// A store that does not answer holds the only place.
 #[tokio::test]
 async fn what_is_too_much_is_turned_away_untouched() {
     let server = TestServer::with(|config| config.limits.concurrent_requests = 1).await;
-    let begun = half_a_request(&server).await;
-    let mut turned_away = false;
-    for _ in 0..500 {
-        let answer = server.get("/namespaces").await;
-        turned_away = answer.status == 429;
-        if turned_away {
-            answer.refused(429, "TooManyRequestsException");
-            break;
+    let store = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let body = json!({"name": "lake", "location": "s3://lake/x", "storage": {
+        "type": "s3", "region": "us-east-1", "path-style": true, "access-key-id": "a", "secret-access-key": "b",
+        "endpoint": format!("http://{}", store.local_addr().unwrap()),
+    }});
+    let (held, ()) = tokio::join!(server.post("/management/v1/warehouses", body), async {
+        let asked = store.accept().await.unwrap();
+        let refusal = server.get("/namespaces").await.refused(429, "TooManyRequestsException");
+        assert!(refusal.message().contains("too many requests"), "{}", refusal.text);
+        for path in ["/health/live", "/health/ready", "/metrics", "/openapi.yaml"] {
+            server.get(path).await.expect(200);
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    assert!(turned_away);
-    for path in ["/health/live", "/health/ready", "/metrics", "/openapi.yaml"] {
-        server.get(path).await.expect(200);
-    }
-    assert!(other_half(begun).await.starts_with("HTTP/1.1 200"));
+        drop((asked, store));
+    });
+    assert!(!held.status.is_success() && held.status != 429, "{}", held.text);
     server.get("/namespaces").await.expect(200);
     server.end().await;
 }
@@ -100,7 +78,7 @@ async fn what_is_too_much_is_turned_away_untouched() {
 #[tokio::test]
 async fn a_body_that_does_not_come_is_not_waited_for() {
     let server = TestServer::with(|config| config.limits.body_timeout_ms = 50).await;
-    let mut begun = half_a_request(&server).await;
+    let mut begun = begun(&server).await;
     let mut answer = String::new();
     begun.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("RequestTimeoutException"), "{answer}");
@@ -142,7 +120,7 @@ async fn http_2_is_spoken_to_those_who_begin_with_it() {
 #[tokio::test]
 async fn a_server_that_ends_finishes_what_it_has_begun() {
     let server = TestServer::with(|config| config.server.drain_notice_ms = 60_000).await;
-    let begun = half_a_request(&server).await;
+    let begun = begun(&server).await;
     server.begin_to_end();
     for _ in 0..500 {
         if server.get("/health/ready").await.status == 503 {
@@ -159,9 +137,9 @@ async fn a_server_that_ends_finishes_what_it_has_begun() {
 #[tokio::test]
 async fn a_request_under_way_outlives_the_end_of_listening() {
     let server = TestServer::on_sqlite().await;
-    let begun = half_a_request(&server).await;
+    let begun = begun(&server).await;
     server.begin_to_end();
-    let address = server.base.trim_start_matches("http://").to_owned();
+    let address = server.address().to_owned();
     for _ in 0..500 {
         if TcpStream::connect(&address).await.is_err() {
             break;
@@ -205,5 +183,13 @@ async fn further_places_are_allowed_by_the_settings() {
     let body = json!({"name": "t", "schema": crate::server::schema(), "location": format!("{place}/t")});
     server.send(Method::POST, "/namespaces/n/tables", &[], Some(body.to_string().into())).await.expect(200);
     assert!(elsewhere.path().join("t/metadata").is_dir());
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_first_start_makes_no_warehouse_where_the_settings_say_so() {
+    let server = TestServer::with(|config| config.storage.default_warehouse = false).await;
+    let listed = server.get("/management/v1/warehouses").await.expect(200).json();
+    assert_eq!(listed["warehouses"], json!([]));
     server.end().await;
 }

@@ -45,6 +45,8 @@ pub(crate) use on_both_stores;
 
 pub struct TestServer {
     pub base: String,
+    /// Of the listener for metrics and health, where there is one.
+    pub metrics_base: Option<String>,
     pub data: TempDir,
     client: Client,
     database: Option<Database>,
@@ -53,7 +55,7 @@ pub struct TestServer {
 }
 
 /// A database that this test made, and the server that it is on.
-struct Database {
+pub struct Database {
     admin_url: String,
     name: String,
 }
@@ -93,17 +95,20 @@ impl TestServer {
         Self::begin(data, Some(database), on_database).await
     }
 
-    async fn begin(data: TempDir, database: Option<Database>, set: impl FnOnce(&mut Config)) -> Self {
+    /// Over what is there already.
+    pub async fn begin(data: TempDir, database: Option<Database>, set: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config::default();
         config.server.listen = ([127, 0, 0, 1], 0).into();
         config.storage.data_dir = data.path().to_owned();
         config.secrets.key = Some(Hidden::from("5e".repeat(32)));
         set(&mut config);
         let metrics = METRICS.get_or_init(|| telemetry::install(telemetry::recorder()).unwrap()).clone();
+        let (scheme, base_path) = (config.server.scheme(), config.server.base_path().to_owned());
         let server = Server::open(config, metrics).await.unwrap();
-        let (base, end) = (format!("http://{}", server.address), CancellationToken::new());
+        let (base, end) = (format!("{scheme}://{}{base_path}", server.address), CancellationToken::new());
+        let metrics_base = server.metrics_address.map(|address| format!("http://{address}"));
         let ended = tokio::spawn(server.run(end.clone()));
-        Self { base, data, client: Client::new(), database, end, ended }
+        Self { base, metrics_base, data, client: Client::new(), database, end, ended }
     }
 
     /// Ends the server as a signal would, and removes what it was given.
@@ -136,12 +141,25 @@ impl TestServer {
         data_dir.into_iter().chain(database).collect()
     }
 
-    async fn stop(self) -> (TempDir, Option<Database>) {
+    /// Ends the server and keeps what it was given.
+    pub async fn stop(self) -> (TempDir, Option<Database>) {
         let Self { data, client, database, end, ended, .. } = self;
         drop(client);
         end.cancel();
         ended.await.unwrap();
         (data, database)
+    }
+
+    /// The host and port of the main listener.
+    pub fn address(&self) -> &str {
+        let (_, rest) = self.base.split_once("://").unwrap();
+        rest.split('/').next().unwrap()
+    }
+
+    /// Where its state is.
+    pub fn database_url(&self) -> String {
+        let embedded = || format!("sqlite:{}", self.data.path().join("frazil.db").display());
+        self.database.as_ref().map_or_else(embedded, Database::url)
     }
 
     /// From now on the server ends; what is under way is finished.
@@ -223,29 +241,35 @@ static METRICS: OnceLock<PrometheusHandle> = OnceLock::new();
 
 impl Database {
     /// A missing server is a failure: a test that does not run says nothing.
-    async fn create() -> Self {
+    pub async fn create() -> Self {
         let url = std::env::var("POSTGRES_DATABASE_URL").or_else(|_| std::env::var("DATABASE_URL"));
         let admin_url = url.expect("POSTGRES_DATABASE_URL or DATABASE_URL must name a PostgreSQL server");
         let database = Self { admin_url, name: format!("frazil_it_{}", Uuid::now_v7().simple()) };
-        database.ask(format!("CREATE DATABASE {}", database.name)).await;
+        database.ask_server(format!("CREATE DATABASE {}", database.name)).await;
         database
     }
 
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         let (server, parameters) = self.admin_url.split_once('?').unwrap_or((&self.admin_url, ""));
         let (server, _) = server.rsplit_once('/').unwrap();
         format!("{server}/{}?{parameters}", self.name)
     }
 
-    async fn drop(self) {
+    pub async fn drop(self) {
         self.drop_now().await;
     }
 
     async fn drop_now(&self) {
-        self.ask(format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name)).await;
+        self.ask_server(format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name)).await;
     }
 
-    async fn ask(&self, statement: String) {
+    /// Runs SQL in it.
+    pub async fn run(&self, sql: &'static str) {
+        let mut connection = PgConnection::connect(&self.url()).await.unwrap();
+        sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+    }
+
+    async fn ask_server(&self, statement: String) {
         let mut connection = PgConnection::connect(&self.admin_url).await.unwrap();
         sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut connection).await.unwrap();
     }

@@ -6,7 +6,9 @@ import subprocess
 import sys
 import time
 
+import alerts
 import azurite
+import fuzzing
 import machine
 import paths
 import process
@@ -28,7 +30,8 @@ def build(log):
 
 
 def fmt(bench, log):
-    cargo(["fmt", "--all", "--check", "--", "--color", "never"], log, 120)
+    for workspace in ("Cargo.toml", "fuzz/Cargo.toml"):
+        cargo(["fmt", "--all", "--check", "--manifest-path", workspace, "--", "--color", "never"], log, 120)
 
 
 def clippy(bench, log):
@@ -74,7 +77,7 @@ def test_faults(bench, log, *tests, **environment):
     database = bench.postgres.fresh_database("faults")
     with_failpoints = ["--workspace", "--features", "faults/failpoints", "--test", "faults"]
     arguments = ["test", "--locked", *with_failpoints, "--no-fail-fast", "--", *tests]
-    cargo(arguments, log, 2400, POSTGRES_DATABASE_URL=database, **environment)
+    cargo(arguments, log, 2400, POSTGRES_DATABASE_URL=database, **bench.s3.environment(), **environment)
 
 
 def adls(bench, log):
@@ -126,8 +129,10 @@ CARGO = (
     Suite("clippy", "clippy, warnings denied", clippy),
     Suite("sqlx", "the stores' .sqlx against freshly migrated databases", sqlx),
     Suite("openapi", "openapi/frazil.yaml against `frazil openapi`", openapi),
+    Suite("alerts", "the alert rules and the dashboard, against promtool and a server's metrics", alerts.check),
     Suite("unit", "cargo test: rules, both stores, black box over HTTP", unit),
-    Suite("faults", "the server against killed processes, cut connections, failing databases and disks", faults),
+    Suite("faults", "the server against killed processes, failing databases, disks and object stores", faults),
+    Suite("fuzz", "each fuzz target over its corpus, then for a minute", fuzzing.run_all, ("cargo-fuzz",)),
     Suite("bench-smoke", "the benchmarks on a few points, so that they keep running", bench_smoke),
     Suite("faults-chaos", "ten minutes of chaos on each store, judged by a model", chaos, faults=True),
     Suite("adls", "object storage of ADLS against Azurite", adls, ("azurite",), ("node",), wide=True),

@@ -45,11 +45,13 @@ def has_ensurepip():
 
 # Debian package -> whether the machine has what it brings.
 PACKAGES = {
+    "buildah": lambda: shutil.which("buildah"),
     "build-essential": lambda: shutil.which("cc"),
     "ca-certificates": lambda: os.path.exists("/etc/ssl/certs/ca-certificates.crt"),
     "git": lambda: shutil.which("git"),
     "maven": lambda: shutil.which("mvn"),
     f"openjdk-{JAVA}-jdk-headless": java_home,
+    "openssl": lambda: shutil.which("openssl"),
     "pgbouncer": lambda: shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin"),
     "postgresql": postgres.binaries,
     "python3-venv": has_ensurepip,
@@ -173,7 +175,7 @@ def with_java(version=JAVA, **more):
     return {**os.environ, "JAVA_HOME": str(java_home(version)), **more}
 
 
-GO_AT_LEAST = (1, 25)
+GO_AT_LEAST = (1, 26)
 
 
 def go_version():
@@ -189,7 +191,7 @@ def go_version():
 # What no package of the system brings: name -> (whether it is there, what to do).
 TOOLS = {
     "java-25": (lambda: java_home(25), "install a JDK 25 and set JAVA25_HOME to its home"),
-    "go": (lambda: (go_version() or (0, 0)) >= GO_AT_LEAST, "install Go 1.25 or newer and put `go` on the PATH"),
+    "go": (lambda: (go_version() or (0, 0)) >= GO_AT_LEAST, "install Go 1.26 or newer and put `go` on the PATH"),
     "node": (lambda: shutil.which("node") and shutil.which("npm"), "install Node.js 20 or newer with npm"),
 }
 

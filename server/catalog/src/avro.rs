@@ -8,10 +8,26 @@ use apache_avro::types::Value;
 use apache_avro::{Codec, Schema, from_avro_datum, to_avro_datum};
 use serde_json::Value as Json;
 
+mod extent;
 mod inflate;
+
+use extent::Extent;
 
 /// Bound of what the blocks of a file hold when they are inflated, in bytes: a small file may promise anything.
 const INFLATED_MAX_BYTES: usize = 256 << 20;
+
+/// Bound of the schema of a file, in bytes; those of manifests take seven thousand, and more for fields of a partition.
+const SCHEMA_MAX_BYTES: usize = 256 << 10;
+
+/// What the header of a file may cost, as [`Extent::measure`] counts: some hundred entries.
+const HEADER_COST_MAX: usize = 1_000;
+
+/// What the records of a file may cost beside what their bytes allow, and what each byte allows.
+const COST_MAX: usize = 1_000_000;
+const COST_MAX_PER_BYTE: usize = 16;
+
+/// The decoder walks over the schema for each record; so many bytes of its text cost 1.
+const SCHEMA_BYTES: usize = 16;
 
 const MAGIC: &[u8] = b"Obj\x01";
 const SCHEMA: &str = "avro.schema";
@@ -31,6 +47,8 @@ pub enum Unreadable {
     Broken,
     #[error("longer than {INFLATED_MAX_BYTES} bytes when inflated")]
     TooLong,
+    #[error("nested or repeated beyond what any manifest is")]
+    TooComplex,
     /// A record without a field that it must have.
     #[error("a record has no field {0}")]
     NoField(&'static str),
@@ -54,12 +72,11 @@ pub struct File<'a> {
 impl<'a> File<'a> {
     pub fn open(bytes: &'a [u8]) -> Result<Self> {
         let mut rest = bytes.strip_prefix(MAGIC).ok_or(Unreadable::NoSchema)?;
-        let Value::Map(entries) = from_avro_datum(&Schema::map(Schema::Bytes), &mut rest, None)? else {
-            return Err(Unreadable::NoSchema);
-        };
-        let header: BTreeMap<String, Vec<u8>> =
-            entries.into_iter().filter_map(|(key, value)| Some((key, bytes_of(&value)?))).collect();
+        let header = header_at(&mut rest)?;
         let text = header.get(SCHEMA).ok_or(Unreadable::NoSchema)?;
+        if text.len() > SCHEMA_MAX_BYTES {
+            return Err(Unreadable::TooComplex);
+        }
         let schema: Json = serde_json::from_slice(text).map_err(|_| Unreadable::NoSchema)?;
         let mut plain = schema.clone();
         make_plain(&mut plain, &mut HashSet::new());
@@ -82,7 +99,8 @@ impl<'a> File<'a> {
 
     /// Calls `each` with every record and the bytes that it was read from, in the order of the file.
     pub fn for_each(&self, mut each: impl FnMut(Value, &[u8]) -> Result<()>) -> Result<()> {
-        let (mut rest, mut left) = (self.blocks, INFLATED_MAX_BYTES);
+        let extent = Extent::of(&self.layout)?;
+        let (mut rest, mut left, mut cost_left) = (self.blocks, INFLATED_MAX_BYTES, COST_MAX);
         while !rest.is_empty() {
             let (count, size) = (long_at(&mut rest)?, long_at(&mut rest)?);
             let size = usize::try_from(size).map_err(|_| Unreadable::Broken)?;
@@ -90,19 +108,26 @@ impl<'a> File<'a> {
             rest = after.strip_prefix(self.marker).ok_or(Unreadable::Broken)?;
             let block = inflate::inflate(self.codec, block, left)?;
             left -= block.len();
+            cost_left += COST_MAX_PER_BYTE * block.len();
             let mut records = block.as_ref();
             for _ in 0..count {
-                let before = records;
-                let record = from_avro_datum(&self.layout, &mut records, None)?;
-                let taken = before.len() - records.len();
-                if taken == 0 {
-                    // A count of records that take no room could be anything.
-                    return Err(Unreadable::Broken);
-                }
-                each(record, &before[..taken])?;
+                let (record, after) = records.split_at(self.next_record(&extent, records, &mut cost_left)?);
+                records = after;
+                each(from_avro_datum(&self.layout, &mut &*record, None)?, record)?;
             }
         }
         Ok(())
+    }
+
+    /// How many of the bytes the next record takes.
+    fn next_record(&self, extent: &Extent<'_>, bytes: &[u8], cost_left: &mut usize) -> Result<usize> {
+        let schema_bytes = self.header.get(SCHEMA).map_or(0, Vec::len);
+        *cost_left = cost_left.checked_sub(schema_bytes / SCHEMA_BYTES).ok_or(Unreadable::TooComplex)?;
+        match extent.measure(bytes, cost_left)? {
+            // A count of records that take no room could be anything.
+            0 => Err(Unreadable::Broken),
+            taken => Ok(taken),
+        }
     }
 
     /// The same file, header and all, with only those records that `keep` wants; each keeps its bytes.
@@ -212,6 +237,16 @@ fn bytes_of(value: &Value) -> Option<Vec<u8>> {
     }
 }
 
+fn header_at(rest: &mut &[u8]) -> Result<BTreeMap<String, Vec<u8>>> {
+    let layout = Schema::map(Schema::Bytes);
+    let mut cost_left = HEADER_COST_MAX;
+    Extent::of(&layout)?.measure(rest, &mut cost_left)?;
+    let Value::Map(entries) = from_avro_datum(&layout, rest, None)? else {
+        return Err(Unreadable::NoSchema);
+    };
+    Ok(entries.into_iter().filter_map(|(key, value)| Some((key, bytes_of(&value)?))).collect())
+}
+
 fn codec(name: Option<&Vec<u8>>) -> Result<Codec> {
     let Some(name) = name else { return Ok(Codec::Null) };
     let name = std::str::from_utf8(name).map_err(|_| Unreadable::UnknownCodec)?;
@@ -240,6 +275,13 @@ fn make_plain(schema: &mut Json, defined: &mut HashSet<String>) {
             for key in ["logicalType", "default", "doc", "aliases"] {
                 object.remove(key);
             }
+            for key in ["name", "type"] {
+                let name = object.get(key).and_then(Json::as_str);
+                if name.is_some_and(|name| !name.split('.').all(is_avro_name)) {
+                    // The parser panics at it. Nothing can refer to the new one.
+                    object.insert(key.to_owned(), format!("{key}_at_{}", defined.len()).into());
+                }
+            }
             let named = matches!(object.get("type").and_then(Json::as_str), Some("record" | "fixed" | "enum"));
             if let Some(name) = object.get("name").and_then(Json::as_str).filter(|_| named)
                 && !defined.insert(name.to_owned())
@@ -257,11 +299,16 @@ fn make_plain(schema: &mut Json, defined: &mut HashSet<String>) {
 }
 
 fn give_avro_name(field: &mut Json, position: usize) {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let name = field.get("name").and_then(Json::as_str).unwrap_or_default();
-    if !name.chars().all(plain) || !name.starts_with(|c: char| plain(c) && !c.is_ascii_digit()) {
-        field["name"] = Json::from(format!("field_at_{position}"));
+    // What is no object is no field, which the parser tells.
+    let Json::Object(field) = field else { return };
+    if !field.get("name").and_then(Json::as_str).is_some_and(is_avro_name) {
+        field.insert("name".to_owned(), format!("field_at_{position}").into());
     }
+}
+
+fn is_avro_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.chars().all(plain) && name.starts_with(|c: char| plain(c) && !c.is_ascii_digit())
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ use crate::tabulars::TabularKind;
 use crate::warehouses::Warehouse;
 
 pub(crate) mod ancestry;
+pub mod board;
 mod carried;
 mod duplicate;
 mod forget;
@@ -54,7 +55,7 @@ pub mod settings;
 pub mod store;
 pub mod swap;
 mod together;
-mod watch;
+pub mod watch;
 mod write;
 
 pub use options::{CommitOptions, DEADLINE_SETTING, Retention};
@@ -99,7 +100,7 @@ pub struct Committed {
 impl Commits {
     pub fn new(
         store: Arc<dyn Store>,
-        (tables, mutations, queues): (Tables, Mutations, Queues),
+        (tables, mutations, queues, watch): (Tables, Mutations, Queues, Watch),
         options: CommitOptions,
         running: TaskTracker,
     ) -> Self {
@@ -109,7 +110,7 @@ impl Commits {
             events: store.clone(),
             journal: Journal::new(store.clone(), running.clone()),
             lists: Lists::new(tables.files.clone(), options.manifest_cache_bytes),
-            watch: Watch::default(),
+            watch,
             running,
             store,
             tables,
@@ -176,10 +177,14 @@ impl Commits {
         let warehouse_id = warehouse.id;
         let run = async move |ticket| match one_table(&changes) {
             true => {
-                let queued = tracing::info_span!("commit queue");
-                this.queue_up(&context, &warehouse, changes.remove(0), ticket).instrument(queued).await
+                let change = changes.remove(0);
+                let commit = tracing::info_span!("commit", snapshot_id = change.intent.moved_to);
+                this.queue_up(&context, &warehouse, change, ticket).instrument(commit).await
             }
-            false => this.together(&context, &warehouse, changes, ticket).await,
+            false => {
+                let commit = tracing::info_span!("commit", tables = changes.len());
+                this.together(&context, &warehouse, changes, ticket).instrument(commit).await
+            }
         };
         self.mutations.once(ctx, warehouse_id, run).await
     }
@@ -233,7 +238,7 @@ impl Commits {
             }
             let group = queue.next_group(bounds.group_max, ctx.deadline).await;
             // On its own, so that whoever serves hears of its own request as soon as all others do.
-            self.running.spawn(self.clone().serve(queue.clone(), warehouse.clone(), group, door).in_current_span());
+            self.running.spawn(self.clone().serve(queue.clone(), warehouse.clone(), group, door));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Who calls, by when an answer is wanted, and what time it is: the first argument of every feature method.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -37,8 +37,28 @@ impl Principal {
 
     /// The refusal of one that is known no more.
     pub fn lapse(&self) -> Option<Error> {
-        let message = "the access token has expired or was revoked: get a new one, and send the request again";
-        matches!(self, Principal::Lapsed(_)).then(|| Error::new(Kind::Unauthorized, message))
+        matches!(self, Principal::Lapsed(_)).then(lapsed)
+    }
+}
+
+/// What is told to who is known no more.
+pub fn lapsed() -> Error {
+    let message = "the access token has expired or was revoked: get a new one, and send the request again";
+    Error::new(Kind::Unauthorized, message)
+}
+
+/// What became of a request, for the line of the log that tells of its answer. What is noted first stays.
+#[derive(Debug, Clone, Default)]
+pub struct Noted(Arc<OnceLock<&'static str>>);
+
+impl Noted {
+    pub fn note(&self, outcome: &'static str) {
+        self.0.get_or_init(|| outcome);
+    }
+
+    /// `None` where nobody said more than the answer's status does.
+    pub fn outcome(&self) -> Option<&'static str> {
+        self.0.get().copied()
     }
 }
 
@@ -52,6 +72,7 @@ pub struct RequestContext {
     pub clock: Arc<dyn Clock>,
     /// The client's own name for this mutation, where it sent one.
     pub idempotency: Option<IdempotencyKey>,
+    pub noted: Noted,
 }
 
 impl RequestContext {

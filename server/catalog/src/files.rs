@@ -12,6 +12,7 @@ use moka::future::Cache;
 use object_store::path::Path;
 use object_store::{GetOptions, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use tokio::sync::Semaphore;
+use tracing::{Instrument, field};
 use uuid::Uuid;
 
 mod client;
@@ -23,11 +24,13 @@ mod place;
 mod probe;
 mod secret;
 mod storage;
+mod traced;
 
 pub use error::FileError;
 pub use place::Place;
 pub use secret::{Secret, SecretsKey};
 pub use storage::{AdlsStorage, GcsStorage, S3Storage, Storage};
+pub use traced::TraceHeaders;
 
 use crate::error::Error;
 use crate::location::{Location, StoreKind};
@@ -35,6 +38,7 @@ use client::{Client, StoreKey};
 use fault::Fault;
 use links::{Fence, Last};
 use probe::Probe;
+use traced::Traced;
 
 /// Object store clients that are kept, one for each bucket and settings.
 const MAX_CLIENTS: u64 = 256;
@@ -53,11 +57,18 @@ pub struct FilesOptions {
     pub secret_file_max_age: Duration,
     /// The server's own files, which no warehouse may name as a secret.
     pub own_files: Arc<[PathBuf]>,
+    /// What object stores are told of the current trace.
+    pub trace_headers: TraceHeaders,
 }
 
 impl Default for FilesOptions {
     fn default() -> Self {
-        Self { max_concurrent_operations: 64, secret_file_max_age: Duration::from_secs(60), own_files: Arc::default() }
+        Self {
+            max_concurrent_operations: 64,
+            secret_file_max_age: Duration::from_secs(60),
+            own_files: Arc::default(),
+            trace_headers: Vec::new,
+        }
     }
 }
 
@@ -121,6 +132,21 @@ impl Files {
             match object.put_new(location, bytes.clone()).await {
                 Err(FileError::AlreadyExists { .. }) if object.is_remote() => object.is_ours(location, &bytes).await,
                 result => result,
+            }
+        })
+        .await
+    }
+
+    /// Whether the object is there, asked of its store.
+    pub async fn exists(&self, place: &Place, location: &str) -> Result<bool> {
+        let object = self.named(place, location).await?;
+        self.observed("head", &object, async {
+            object.check_links(place, Last::Followed).await?;
+            let found = object.client.store.head(&object.path).await;
+            match found.map_err(|error| FileError::from_store(location, error)) {
+                Ok(_) => Ok(true),
+                Err(FileError::Missing { .. }) => Ok(false),
+                Err(error) => Err(error),
             }
         })
         .await
@@ -202,8 +228,9 @@ impl Files {
 
     /// Tries what the catalog needs below the root, with a small object: write, read, list, conditional write and delete,
     /// so that a wrong setting is told at once and not by the first commit. `id` names the object, so that two probes do
-    /// not meet. The error names the step, the location and the way to mend it.
-    pub async fn probe(&self, place: &Place, id: Uuid) -> crate::error::Result<()> {
+    /// not meet. Returns when the store wrote it, by its own clock. The error names the step, the location and the way to
+    /// mend it.
+    pub async fn probe(&self, place: &Place, id: Uuid) -> crate::error::Result<i64> {
         Probe::new(self, place, id).run().await
     }
 
@@ -223,9 +250,9 @@ impl Files {
     async fn client(&self, key: StoreKey) -> Result<Arc<Client>> {
         let (connecting, secrets_key, own_files) =
             (key.clone(), self.secrets_key.clone(), self.options.own_files.clone());
-        let turns = self.options.max_concurrent_operations;
+        let (turns, traced) = (self.options.max_concurrent_operations, Traced(self.options.trace_headers));
         let made = self.clients.try_get_with(key, async move {
-            let store = connecting.connect(secrets_key, own_files).await?;
+            let store = connecting.connect(secrets_key, own_files, traced).await?;
             Ok(Arc::new(Client { store, turns: Semaphore::new(turns) }))
         });
         made.await.map_err(|error: Arc<Error>| {
@@ -241,18 +268,21 @@ impl Files {
         object: &Object,
         work: impl Future<Output = Result<T>>,
     ) -> Result<T> {
-        let begun = Instant::now();
+        let span = tracing::info_span!("files", otel.name = %format_args!("files {operation}"), operation, outcome = field::Empty);
+        let work = work.instrument(span.clone());
         let result = match tokio::time::timeout(TURN_TIMEOUT, object.client.turns.acquire()).await {
             Ok(turn) => {
                 let _turn = turn.expect("the semaphore is never closed");
-                let _in_flight = InFlight::begin();
-                work.await
+                let (_in_flight, begun) = (InFlight::begin(), Instant::now());
+                let result = work.await;
+                histogram!("frazil_files_duration_seconds", "operation" => operation).record(begun.elapsed());
+                result
             }
             Err(_) => Err(object.no_turn()),
         };
         let outcome = result.as_ref().map_or_else(FileError::outcome, |_| "ok");
+        span.record("outcome", outcome);
         counter!("frazil_files_operations_total", "operation" => operation, "outcome" => outcome).increment(1);
-        histogram!("frazil_files_duration_seconds", "operation" => operation).record(begun.elapsed());
         result
     }
 }
@@ -342,16 +372,17 @@ impl Object {
         first_error
     }
 
-    async fn is_listed(&self) -> Result<bool> {
+    /// When it was written, by the clock of the store, if a list has it.
+    async fn listed_as_of(&self) -> Result<Option<i64>> {
         let mut listed = self.client.store.list(self.path.parent().as_ref());
         while let Some(meta) =
             listed.try_next().await.map_err(|error| FileError::from_store(self.location.as_str(), error))?
         {
             if meta.location == self.path {
-                return Ok(true);
+                return Ok(Some(meta.last_modified.timestamp_millis()));
             }
         }
-        Ok(false)
+        Ok(None)
     }
 }
 

@@ -175,7 +175,11 @@ impl Mutations {
                 Some(key) => this.once_per_key(key, ticket, mutate).await,
             }
         };
-        self.to_its_end(task).await
+        let answered = self.to_its_end(task).await;
+        if matches!(answered, Ok(Answered { replayed: true, .. })) {
+            ctx.noted.note("replayed");
+        }
+        answered
     }
 
     /// Does the work to its end, also where the client does not wait for it.

@@ -7,6 +7,8 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 
+pub mod encoded;
+
 macro_rules! uuid_newtype {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
         $(#[$doc])*

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio_util::task::TaskTracker;
 
+pub mod audit;
 mod avro;
 mod blocking;
 pub mod commits;
@@ -14,6 +15,7 @@ pub mod error;
 pub mod events;
 pub mod failpoint;
 pub mod files;
+pub mod finding;
 pub mod idempotency;
 pub mod ident;
 pub mod listing;
@@ -29,6 +31,7 @@ pub mod tables;
 pub mod tabulars;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod transfer;
 pub mod view_metadata;
 pub mod views;
 pub mod warehouses;
@@ -58,6 +61,8 @@ pub struct Catalog {
     pub principals: principals::Principals,
     pub mutations: idempotency::Mutations,
     pub files: Arc<files::Files>,
+    pub watch: commits::watch::Watch,
+    pub pools: Arc<dyn store::Pools>,
 }
 
 impl Catalog {
@@ -68,21 +73,25 @@ impl Catalog {
         let documents = documents::Documents::new(files.clone(), options.cache_bytes);
         let mutations = idempotency::Mutations::new(store.clone(), running.clone());
         let queues = commits::queue::Queues::new(options.commits.queue);
-        let tabulars = tabulars::Tabulars::new(store.clone(), documents.clone(), mutations.clone(), queues.clone());
+        let watch = commits::watch::Watch::new(options.commits.tables_shown_max);
+        let shared = (queues.clone(), watch.clone());
+        let tabulars = tabulars::Tabulars::new(store.clone(), documents.clone(), mutations.clone(), shared);
         let tables = tables::Tables::new(store.clone(), tabulars.clone(), documents.clone(), files.clone());
         Self {
             warehouses: warehouses::Warehouses::new(store.clone(), files.clone(), mutations.clone()),
             namespaces: namespaces::Namespaces::new(store.clone(), mutations.clone()),
             commits: commits::Commits::new(
                 store.clone(),
-                (tables.clone(), mutations.clone(), queues),
+                (tables.clone(), mutations.clone(), queues, watch.clone()),
                 options.commits,
                 running,
             ),
             coordination: coordination::Coordination::new(store.clone(), tabulars.clone(), documents.clone()),
             views: views::Views::new(store.clone(), tabulars, documents.clone()),
             metrics_reports: metrics_reports::MetricsReports::new(tables.clone()),
-            purges: purge::Purges::new(store, documents, files.clone()),
+            purges: purge::Purges::new(store.clone(), documents, files.clone()),
+            pools: store,
+            watch,
             principals,
             tables,
             mutations,

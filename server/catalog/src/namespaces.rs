@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::audit;
 use crate::context::RequestContext;
 use crate::error::{Error, Kind, Result};
 use crate::idempotency::{Answer, Mutations, Ran};
@@ -110,12 +111,15 @@ impl Namespaces {
             properties: namespace.properties.clone(),
             at_ms: ctx.now_ms(),
         };
-        let store = self.store.clone();
+        let (store, told) = (self.store.clone(), told(ctx, "namespace.create", warehouse, &namespace.ident));
         let answer = self.mutations.once(ctx, warehouse.id, async move |ticket| {
             let answer = Answer::of(&namespace);
             let receipt = ticket.receipt(answer.clone());
             match store.create_namespace(&new, receipt.as_ref()).await? {
-                NamespaceCreated::Created => Ok(Ran::Done(answer)),
+                NamespaceCreated::Created => {
+                    audit::record(told);
+                    Ok(Ran::Done(answer))
+                }
                 NamespaceCreated::KeyTaken => Ok(Ran::KeyTaken),
                 NamespaceCreated::AlreadyExists => {
                     Err(Error::new(Kind::AlreadyExists, format!("Namespace already exists: {}", namespace.ident)))
@@ -143,10 +147,14 @@ impl Namespaces {
         }
         check_location(warehouse, &change.updates)?;
         let (store, warehouse_id) = (self.store.clone(), warehouse.id);
+        let told = told(ctx, "namespace.update", warehouse, &ident);
         let answer = self.mutations.once(ctx, warehouse_id, async move |ticket| {
             let receipt = ticket.receipt(Answer::Empty);
             match store.update_namespace(warehouse_id, &ident, &change, receipt.as_ref()).await? {
-                NamespaceUpdated::Updated(changed) => Ok(Ran::Done(changed.answer())),
+                NamespaceUpdated::Updated(changed) => {
+                    audit::record(told);
+                    Ok(Ran::Done(changed.answer()))
+                }
                 NamespaceUpdated::Missing => Err(missing(&ident)),
                 NamespaceUpdated::KeyTaken => Ok(Ran::KeyTaken),
             }
@@ -156,10 +164,14 @@ impl Namespaces {
 
     pub async fn drop(&self, ctx: &RequestContext, warehouse: &Warehouse, ident: NamespaceIdent) -> Result<()> {
         let (store, warehouse_id) = (self.store.clone(), warehouse.id);
+        let told = told(ctx, "namespace.drop", warehouse, &ident);
         let answer = self.mutations.once(ctx, warehouse_id, async move |ticket| {
             let receipt = ticket.receipt(Answer::Empty);
             match store.drop_namespace(warehouse_id, &ident, receipt.as_ref()).await? {
-                NamespaceDropped::Dropped => Ok(Ran::Done(Answer::Empty)),
+                NamespaceDropped::Dropped => {
+                    audit::record(told);
+                    Ok(Ran::Done(Answer::Empty))
+                }
                 NamespaceDropped::KeyTaken => Ok(Ran::KeyTaken),
                 NamespaceDropped::Missing => Err(missing(&ident)),
                 NamespaceDropped::NotEmpty => Err(Error::new(
@@ -170,6 +182,11 @@ impl Namespaces {
         });
         answer.await.map(|_| ())
     }
+}
+
+/// What the audit log tells of a change, once it has landed.
+fn told(ctx: &RequestContext, action: &str, warehouse: &Warehouse, ident: &NamespaceIdent) -> audit::Entry {
+    audit::Entry::new(ctx, action).warehouse(&warehouse.name).namespace(ident)
 }
 
 /// The refusal where `ident` does not exist.

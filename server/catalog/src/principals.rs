@@ -8,6 +8,7 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use crate::audit;
 use crate::context::Clock;
 use crate::error::{Error, Kind, Result};
 use crate::files::{Secret, SecretsKey};
@@ -209,7 +210,10 @@ impl Principals {
             revoked_at_ms: None,
         };
         match self.store.create_principal(&principal).await? {
-            PrincipalCreated::Created => Ok(NewCredential { principal, secret }),
+            PrincipalCreated::Created => {
+                tell("principal.create", &principal.name);
+                Ok(NewCredential { principal, secret })
+            }
             PrincipalCreated::NameTaken => Err(Error::new(
                 Kind::AlreadyExists,
                 format!("principal already exists: {}: rotate its secret, or revoke it first", principal.name),
@@ -240,18 +244,24 @@ impl Principals {
     ) -> Result<NewCredential> {
         let found = self.store.principal_named(name).await?.ok_or_else(|| missing(name))?;
         if expires_at_ms.is_none() && found.standing(clock.now_ms()) == Standing::Expired {
-            return Err(Error::invalid(format!("principal {name} has expired: say how long it may go on (--expires-in)")));
+            return Err(Error::invalid(format!(
+                "principal {name} has expired: say how long it may go on (--expires-in)"
+            )));
         }
         let secret = PrincipalSecret::random();
         let rotated = self.store.rotate_principal(found.id, &SecretHash::of(secret.reveal()), expires_at_ms).await?;
         let principal = rotated.ok_or_else(|| missing(name))?;
+        tell("principal.rotate", name);
         Ok(NewCredential { principal, secret })
     }
 
     /// Takes a principal's right to do anything, for ever. Its name is free again.
     pub async fn revoke(&self, name: &PrincipalName, clock: &dyn Clock) -> Result<()> {
         match self.store.revoke_principal(name, clock.now_ms()).await? {
-            true => Ok(()),
+            true => {
+                tell("principal.revoke", name);
+                Ok(())
+            }
             false => Err(missing(name)),
         }
     }
@@ -275,6 +285,10 @@ impl Principals {
         let secret = bytes.ok_or_else(|| unopened(Error::invalid("it is not 32 bytes in hexadecimal digits")))?;
         Ok(SigningKey { id: stored.id, secret })
     }
+}
+
+fn tell(action: &'static str, name: &PrincipalName) {
+    audit::record(audit::Entry::by_operator(action).subject(Some(name.to_string())));
 }
 
 fn random() -> [u8; RANDOM_BYTES] {

@@ -27,6 +27,7 @@ pub trait Store:
     + EventStore
     + IdempotencyStore
     + PurgeStore
+    + Pools
     + PrincipalStore
 {
 }
@@ -41,8 +42,23 @@ impl<S> Store for S where
         + EventStore
         + IdempotencyStore
         + PurgeStore
-    + PrincipalStore
+        + Pools
+        + PrincipalStore
 {
+}
+
+/// The connections of a pool now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolUse {
+    pub name: &'static str,
+    pub in_use: u32,
+    pub idle: u32,
+    pub max: u32,
+}
+
+/// Tells how the pools of connections to the database are used.
+pub trait Pools: Send + Sync + 'static {
+    fn pools(&self) -> Vec<PoolUse>;
 }
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
@@ -82,6 +98,15 @@ pub const SQL_ROUND_TRIPS_TOTAL: &str = "frazil_sql_round_trips_total";
 pub fn sent<C>(statement: &'static str, connection: C) -> C {
     counter!(SQL_ROUND_TRIPS_TOTAL, "statement" => statement).increment(1);
     connection
+}
+
+/// Listings of a server that has a replica of its database.
+pub const LISTINGS_TOTAL: &str = "frazil_database_listings_total";
+
+/// Counts a listing by who answered it: `primary` or `replica`.
+pub fn counted_listing<T>(answered_by: &'static str, listing: T) -> T {
+    counter!(LISTINGS_TOTAL, "answered_by" => answered_by).increment(1);
+    listing
 }
 
 /// A part of a listing in the order of names: keyset paging, so that nothing is lost or doubled beside changes.

@@ -8,9 +8,11 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use uuid::Uuid;
 
+use crate::audit;
 use crate::commits::queue::{Doors, Queues};
 use crate::commits::store::{PointerChange, Swap, SwapOutcome};
 use crate::commits::swap::{Swapper, Written, refusal};
+use crate::commits::watch::Watch;
 use crate::context::RequestContext;
 use crate::documents::Documents;
 use crate::error::{Error, Kind, Result};
@@ -116,23 +118,45 @@ pub struct Plan {
     pub written: Option<String>,
     /// See [`Swap::adopts`].
     pub adopts: bool,
+    /// The name before the change, where that is a rename.
+    pub source: Option<TableIdent>,
 }
 
 impl Plan {
     pub fn new(ident: &TableIdent, change: PointerChange, answer: Answer) -> Self {
-        Self { ident: ident.clone(), change: Some(change), answer, purges: Vec::new(), written: None, adopts: false }
+        Self { change: Some(change), ..Self::nothing(ident, answer) }
     }
 
     /// Answers with what is there, and changes nothing.
     pub fn unchanged(ident: &TableIdent, pointer: &Pointer) -> Self {
-        Self {
-            ident: ident.clone(),
-            change: None,
-            answer: pointer.answer(),
-            purges: Vec::new(),
-            written: None,
-            adopts: false,
+        Self::nothing(ident, pointer.answer())
+    }
+
+    fn nothing(ident: &TableIdent, answer: Answer) -> Self {
+        let ident = ident.clone();
+        Self { ident, change: None, answer, purges: Vec::new(), written: None, adopts: false, source: None }
+    }
+
+    /// The name that means nothing any more after the change.
+    fn gone(&self, change: &PointerChange) -> Option<TableIdent> {
+        match change {
+            PointerChange::Drop { .. } => Some(self.ident.clone()),
+            _ => self.source.clone(),
         }
+    }
+
+    /// What the audit log tells of it.
+    fn entry(&self, ctx: &RequestContext, warehouse: &Warehouse, change: &PointerChange) -> audit::Entry {
+        let writer = match change {
+            PointerChange::Move { news, .. } if change.stands() => {
+                news.writers.first().map(|row| row.writer.to_string())
+            }
+            _ => None,
+        };
+        audit::Entry::new(ctx, audit::action(change, self.adopts))
+            .warehouse(&warehouse.name)
+            .table(&self.ident)
+            .subject(writer.or_else(|| self.source.as_ref().map(TableIdent::to_string)))
     }
 }
 
@@ -144,11 +168,17 @@ pub struct Tabulars {
     documents: Documents,
     mutations: Mutations,
     queues: Queues,
+    watch: Watch,
 }
 
 impl Tabulars {
-    pub fn new(store: Arc<dyn Store>, documents: Documents, mutations: Mutations, queues: Queues) -> Self {
-        Self { swapper: Swapper::new(store.clone()), store, documents, mutations, queues }
+    pub fn new(
+        store: Arc<dyn Store>,
+        documents: Documents,
+        mutations: Mutations,
+        (queues, watch): (Queues, Watch),
+    ) -> Self {
+        Self { swapper: Swapper::new(store.clone()), store, documents, mutations, queues, watch }
     }
 
     pub async fn list(
@@ -228,7 +258,8 @@ impl Tabulars {
 
     fn written(&self, warehouse: &Arc<Warehouse>, file: Option<String>) -> Written {
         let locations = file.into_iter().collect();
-        Written { documents: self.documents.clone(), warehouse: warehouse.clone(), locations, journal: None }
+        let (documents, warehouse) = (self.documents.clone(), warehouse.clone());
+        Written { documents, warehouse, locations, journal: None, changes: Vec::new() }
     }
 
     async fn swap(
@@ -238,6 +269,7 @@ impl Tabulars {
         (change, planned): (PointerChange, Plan),
         ticket: &Ticket,
     ) -> Result<SwapOutcome> {
+        let (entry, gone) = (planned.entry(ctx, warehouse, &change), planned.gone(&change));
         let swap = Swap {
             attempt: AttemptId(ctx.new_id()),
             warehouse: warehouse.id,
@@ -249,7 +281,12 @@ impl Tabulars {
             adopts: planned.adopts,
             at_ms: ctx.now_ms(),
         };
-        self.swapper.swap(ctx, &swap, self.written(warehouse, planned.written)).await
+        let written = Written { changes: vec![entry], ..self.written(warehouse, planned.written) };
+        let outcome = self.swapper.swap(ctx, &swap, written).await;
+        if let (Ok(SwapOutcome::Applied), Some(name)) = (&outcome, gone) {
+            self.watch.forget(warehouse, &name);
+        }
+        outcome
     }
 
     /// Gives a table or view another name; its own name again changes nothing.
@@ -283,7 +320,8 @@ impl Tabulars {
         if source == to {
             return Ok(Plan { answer: Answer::Empty, ..Plan::unchanged(to, &from) });
         }
-        Ok(Plan::new(to, PointerChange::Rename { from, to: to.clone() }, Answer::Empty))
+        let renamed = Plan::new(to, PointerChange::Rename { from, to: to.clone() }, Answer::Empty);
+        Ok(Plan { source: Some(source.clone()), ..renamed })
     }
 }
 

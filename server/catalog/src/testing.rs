@@ -21,6 +21,7 @@ pub mod pointers;
 pub mod principals;
 pub mod purge;
 pub mod races;
+pub mod rebase;
 pub mod tabulars;
 pub mod walks;
 pub mod warehouses;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::audit;
 use crate::context::RequestContext;
 use crate::error::{Error, Kind, Result};
 use crate::files::{Files, Place, Storage};
@@ -158,6 +159,7 @@ impl Warehouses {
             WarehouseCreated::NameTaken => return Err(name_taken(&made.name)),
             WarehouseCreated::RootTaken { by } => return Err(root_taken(&made.place.root, &by)),
         }
+        audit::record(audit::Entry::new(ctx, "warehouse.create").warehouse(&made.name));
         tracing::info!(warehouse = %made.name, root = %made.place.root, "a warehouse was made");
         Ok(made)
     }
@@ -181,23 +183,27 @@ impl Warehouses {
         let updated = self.store.update_warehouse(&wanted).await?;
         self.remembered.invalidate(name).await;
         match updated {
-            WarehouseUpdated::Updated => Ok(Warehouse { version: wanted.version + 1, ..wanted }),
+            WarehouseUpdated::Updated => {
+                audit::record(audit::Entry::new(ctx, "warehouse.update").warehouse(&wanted.name));
+                Ok(Warehouse { version: wanted.version + 1, ..wanted })
+            }
             WarehouseUpdated::Changed => Err(rules::changed(&wanted)),
         }
     }
 
     /// Deletes a warehouse that holds nothing. Its files stay, but for those that drops have left to be deleted.
-    pub async fn delete(&self, _ctx: &RequestContext, name: &str) -> Result<()> {
-        let (this, name) = (self.clone(), known(name)?);
-        self.mutations.to_its_end(async move { this.remove(&name).await }).await
+    pub async fn delete(&self, ctx: &RequestContext, name: &str) -> Result<()> {
+        let (this, ctx, name) = (self.clone(), ctx.clone(), known(name)?);
+        self.mutations.to_its_end(async move { this.remove(&ctx, &name).await }).await
     }
 
-    async fn remove(&self, name: &WarehouseName) -> Result<()> {
+    async fn remove(&self, ctx: &RequestContext, name: &WarehouseName) -> Result<()> {
         let warehouse = self.read(name).await?;
         let deleted = self.store.delete_warehouse(warehouse.id).await;
         self.remembered.invalidate(name).await;
         match deleted? {
             WarehouseDeleted::Deleted => {
+                audit::record(audit::Entry::new(ctx, "warehouse.delete").warehouse(name));
                 tracing::info!(warehouse = %name, "a warehouse was deleted");
                 Ok(())
             }

@@ -7,8 +7,7 @@ use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use catalog::Catalog;
 use catalog::context::Clock;
-use metrics_exporter_prometheus::PrometheusHandle;
-use tokio::sync::Semaphore;
+use ipnet::IpNet;
 use tower::ServiceBuilder;
 use tower_http::CompressionLevel;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -17,23 +16,29 @@ use tower_http::compression::predicate::SizeAbove;
 use tower_http::decompression::RequestDecompressionLayer;
 use utoipa_axum::router::OpenApiRouter;
 
+use crate::api::load::Load;
 use crate::auth::Authenticator;
-use crate::config::{CommitConfig, LimitsConfig};
+use crate::config::{CommitConfig, LimitsConfig, ServerConfig};
+use crate::telemetry::{PrometheusHandle, Scrape};
 
 pub mod answer;
 pub mod auth;
+pub mod base_path;
 pub mod coordination;
 pub mod document;
 pub mod edge;
 pub mod encoding;
 pub mod error;
+pub mod forwarded;
 pub mod iceberg;
 pub mod json;
+pub mod load;
 pub mod management;
-pub mod names;
 pub mod operations;
 pub mod place;
+pub mod places;
 pub mod request;
+pub mod source;
 pub mod unread;
 
 /// Smaller answers are sent as they are, in bytes.
@@ -51,8 +56,9 @@ struct Shared {
     clock: Arc<dyn Clock>,
     commit: CommitConfig,
     limits: LimitsConfig,
-    public_url: Option<String>,
-    metrics: PrometheusHandle,
+    server: ServerConfig,
+    trusted_proxies: Arc<[IpNet]>,
+    scrape: Scrape,
     draining: AtomicBool,
     endpoints: Vec<String>,
 }
@@ -65,17 +71,19 @@ pub struct ApiParts {
     pub clock: Arc<dyn Clock>,
     pub commit: CommitConfig,
     pub limits: LimitsConfig,
-    /// Where clients reach the catalog, told to them where it is set.
-    pub public_url: Option<String>,
+    pub server: ServerConfig,
+    /// Those of [`ServerConfig::trusted_networks`].
+    pub trusted_proxies: Vec<IpNet>,
     pub metrics: PrometheusHandle,
 }
 
 impl Api {
     pub fn new(parts: ApiParts) -> Self {
         let endpoints = iceberg::endpoints(&routes().into_openapi());
-        let ApiParts { catalog, auth, clock, commit, limits, public_url, metrics } = parts;
-        let draining = AtomicBool::new(false);
-        let shared = Shared { auth, clock, commit, limits, public_url, metrics, draining, endpoints };
+        let ApiParts { catalog, auth, clock, commit, limits, server, trusted_proxies, metrics } = parts;
+        let (trusted_proxies, draining) = (trusted_proxies.into(), AtomicBool::new(false));
+        let scrape = Scrape::new(metrics);
+        let shared = Shared { auth, clock, commit, limits, server, trusted_proxies, scrape, draining, endpoints };
         Self { catalog, shared: Arc::new(shared) }
     }
 
@@ -96,12 +104,19 @@ impl Api {
         &self.shared.limits
     }
 
+    /// Where clients reach the catalog, told to them where it is set.
     pub fn public_url(&self) -> Option<&str> {
-        self.shared.public_url.as_deref()
+        self.shared.server.public_url.as_deref()
     }
 
-    pub fn metrics(&self) -> &PrometheusHandle {
-        &self.shared.metrics
+    /// See [`ServerConfig::base_path`].
+    pub fn base_path(&self) -> &str {
+        self.shared.server.base_path()
+    }
+
+    /// What `/metrics` answers.
+    pub fn metrics(&self) -> String {
+        self.shared.scrape.text(&self.catalog, self.shared.clock.now_ms())
     }
 
     /// What clients may call, as `GET /v1/config` tells it.
@@ -126,31 +141,55 @@ pub fn routes() -> OpenApiRouter<Api> {
         .merge(iceberg::oauth::routes())
         .merge(coordination::routes())
         .merge(management::routes())
-        .merge(operations::metrics_routes())
         .merge(operations::routes())
 }
 
-/// The whole service.
+/// The whole service, below its base path.
 pub fn router(api: Api) -> Router {
-    let places = Arc::new(Semaphore::new(api.limits().concurrent_requests));
-    let (catalog, _) = iceberg::routes().merge(coordination::routes()).merge(management::routes()).split_for_parts();
+    let base_path = api.base_path().to_owned();
+    if base_path.is_empty() {
+        return at_root(api);
+    }
+    let outside = layered(complete(Router::new()), &api).with_state(api.clone());
+    base_path::below(&base_path, at_root(api), outside)
+}
+
+/// The service of the listener for metrics and health. It has no base path: no proxy leads to it.
+pub fn metrics_router(api: Api) -> Router {
+    let (routes, _) = operations::health().merge(operations::metrics_alone()).split_for_parts();
+    layered(complete(routes), &api).with_state(api)
+}
+
+fn at_root(api: Api) -> Router {
+    let load = Load::new(api.limits());
     // Turns away before a byte of the body is read; health and metrics are answered all the more.
-    let catalog = catalog.layer(from_fn_with_state(places.clone(), edge::shed_load));
-    let (metrics, _) = operations::metrics_routes().split_for_parts();
+    let shed = from_fn_with_state(load, load::shed);
+    let (catalog, _) = iceberg::routes().merge(coordination::routes()).merge(management::routes()).split_for_parts();
+    let mut guarded = catalog.layer(shed.clone());
+    if api.shared.server.metrics_listen.is_none() {
+        guarded = guarded.merge(operations::metrics_alone().split_for_parts().0);
+    }
     // Whatever is not among the open routes below is asked who it is, the paths that lead nowhere included.
-    let guarded = catalog
-        .merge(metrics)
-        .fallback(edge::no_such_route)
-        .method_not_allowed_fallback(edge::method_not_allowed)
-        .layer(from_fn_with_state(api.clone(), auth::ask));
+    let guarded = complete(guarded).layer(from_fn_with_state(api.clone(), auth::ask));
     let (logging_in, _) = iceberg::oauth::routes().split_for_parts();
-    let logging_in = logging_in.layer(from_fn_with_state(places, edge::shed_load));
-    let (open, _) = operations::routes().split_for_parts();
-    let open = open.merge(logging_in).merge(document::swagger_ui());
+    let (open, _) = operations::health().merge(operations::document()).split_for_parts();
+    let open = open.merge(logging_in.layer(shed)).merge(document::swagger_ui());
     let open = open.method_not_allowed_fallback(edge::method_not_allowed);
+    layered(guarded.merge(open), &api).with_state(api)
+}
+
+/// Routes, and what is answered where none of them fits.
+fn complete(routes: Router<Api>) -> Router<Api> {
+    routes.fallback(edge::no_such_route).method_not_allowed_fallback(edge::method_not_allowed)
+}
+
+/// Routes with all that is around them.
+fn layered(routes: Router<Api>, api: &Api) -> Router<Api> {
     // Outermost first.
     let layers = ServiceBuilder::new()
-        // The id comes first, so that everything below can name the request.
+        // Who asks is known to all that is below: to the log, and to whoever counts by client.
+        .layer(from_fn_with_state(api.shared.trusted_proxies.clone(), source::find_out))
+        // The id comes next, so that everything below can name the request.
         .layer(from_fn(edge::identify))
         // Above all that can fail, so that nothing is missing in log and metrics.
         .layer(from_fn(edge::observe))
@@ -168,5 +207,5 @@ pub fn router(api: Api) -> Router {
         .layer(from_fn(encoding::settle))
         // Last, so that the limits of bodies count what is unpacked. It reads nothing before a handler does.
         .layer(RequestDecompressionLayer::new().pass_through_unaccepted(true));
-    guarded.merge(open).layer(layers).with_state(api)
+    routes.layer(layers)
 }

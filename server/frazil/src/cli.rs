@@ -8,9 +8,12 @@ use figment::value::{Dict, Map, Value};
 use figment::{Error, Figment, Metadata, Profile, Provider};
 
 use crate::config::{self, CONFIG_FILE, Config, ConfigError, Hidden};
+use crate::doctor::DoctorCommand;
 
 pub mod client;
+pub mod health;
 pub mod principal;
+pub mod store;
 pub mod warehouse;
 
 /// How messages name where flags come from.
@@ -35,6 +38,12 @@ pub enum Command {
     CheckConfig(Flags),
     /// Print the OpenAPI document, and end.
     Openapi,
+    /// Tell whether the configured server is ready, and end; for health checks of images.
+    Health(health::HealthCommand),
+    /// Look at settings, database, storage and clocks, and say what to do about what does not work.
+    Doctor(Box<DoctorCommand>),
+    /// Back up the embedded database, or copy a database into another one.
+    Store(Box<store::StoreCommand>),
     /// Make, show, change and delete the warehouses of a running server.
     Warehouse(warehouse::WarehouseCommand),
     /// Make, list, rotate and revoke the service principals that may log in.
@@ -50,6 +59,9 @@ pub struct Flags {
     /// Where to listen [default: 127.0.0.1:8181].
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
+    /// Where metrics and health are to be found besides; /metrics is nowhere else then.
+    #[arg(long, value_name = "ADDR")]
+    metrics_listen: Option<String>,
     /// Listen where others can reach the server, though it asks nobody who they are.
     #[arg(long)]
     insecure: bool,
@@ -91,6 +103,9 @@ impl Flags {
         }
         if let Some(listen) = &self.listen {
             set = set.merge(Serialized::default("server.listen", listen));
+        }
+        if let Some(listen) = &self.metrics_listen {
+            set = set.merge(Serialized::default("server.metrics_listen", listen));
         }
         if self.insecure {
             set = set.merge(Serialized::default("server.insecure", true));

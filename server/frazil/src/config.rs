@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use catalog::commits::settings::{self, Defaults};
@@ -15,13 +14,18 @@ use serde::{Deserialize, Serialize};
 mod auth;
 mod keys;
 mod secret;
+mod server;
 
 pub use auth::{AuthConfig, IssuerConfig, SigningAlgorithm, check_url};
 pub use keys::{CONFIG_FILE, CREDENTIAL, SERVER, TOKEN, check_key, value_of};
 pub use secret::{DatabaseUrl, Hidden};
+pub use server::{LimitsConfig, ServerConfig, TlsConfig};
 
 /// More than any of the counted settings can use; semaphores take no larger one.
 const COUNT_MAX: u64 = 1 << 40;
+
+/// Each table that metrics show by its name has some 35 series.
+const TABLES_SHOWN_MAX: usize = 10_000;
 
 /// All settings. Durations are in milliseconds and sizes in bytes, as their names say.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -41,24 +45,6 @@ pub struct Config {
     pub file: Option<PathBuf>,
 }
 
-/// Where the server listens, and how it ends.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ServerConfig {
-    pub listen: SocketAddr,
-    /// Listen on an address that others can reach, though nobody is asked who they are.
-    pub insecure: bool,
-    /// Where clients reach the catalog, if it is not where they asked for its configuration.
-    pub public_url: Option<String>,
-    pub connections: usize,
-    /// How long a client may take to send the head of a request, and how long a connection may be idle.
-    pub header_timeout_ms: u64,
-    /// How long the server still takes requests after it was told to end, for balancers that ask for readiness.
-    pub drain_notice_ms: u64,
-    /// How long requests under way may take after that.
-    pub drain_timeout_ms: u64,
-}
-
 /// Where the catalog keeps its state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -71,6 +57,12 @@ pub struct DatabaseConfig {
     pub connections: u32,
     /// How long a request waits for one of them.
     pub wait_ms: u64,
+    /// After this Postgres gives up on a statement; 0 is never.
+    pub statement_timeout_ms: u64,
+    /// A standby of the Postgres database that listings and the commit log are read from, as long as it is up to date.
+    pub replica_url: Option<DatabaseUrl>,
+    /// A standby that is further behind is left alone.
+    pub replica_lag_ms: u64,
 }
 
 /// Where tables may lie.
@@ -79,6 +71,8 @@ pub struct DatabaseConfig {
 pub struct StorageConfig {
     /// Holds the embedded database and the warehouse `default`.
     pub data_dir: PathBuf,
+    /// Make the warehouse `default` where there is no warehouse at all.
+    pub default_warehouse: bool,
     /// Where tables of the warehouse `default` may lie besides its own folder.
     #[serde(deserialize_with = "keys::one_or_many")]
     pub allowed_locations: Vec<String>,
@@ -160,23 +154,6 @@ impl CommitConfig {
     }
 }
 
-/// Bounds of what one request or one process may take.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct LimitsConfig {
-    /// Requests under way; more are turned away with 429.
-    pub concurrent_requests: usize,
-    /// A body that holds names and properties, after decompression.
-    pub body_bytes: usize,
-    /// A body that may hold as much as a table's metadata, after decompression.
-    pub metadata_body_bytes: usize,
-    pub body_timeout_ms: u64,
-    /// Metadata documents kept in memory.
-    pub metadata_cache_bytes: u64,
-    /// Manifest lists and manifests kept in memory, for commits that are rebased.
-    pub manifest_cache_bytes: u64,
-}
-
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LogConfig {
@@ -192,36 +169,39 @@ pub enum LogFormat {
     Json,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TelemetryConfig {
     /// Where traces go, by OTLP over HTTP, as in `http://localhost:4318/v1/traces`.
     pub otlp_endpoint: Option<String>,
-}
-
-impl Default for ServerConfig {
-    fn default() -> Self {
-        Self {
-            listen: SocketAddr::from(([127, 0, 0, 1], 8181)),
-            insecure: false,
-            public_url: None,
-            connections: 4096,
-            header_timeout_ms: 60_000,
-            drain_notice_ms: 0,
-            drain_timeout_ms: 30_000,
-        }
-    }
+    /// The share of requests that are traced where their caller does not say, from 0 to 1.
+    pub trace_ratio: f64,
+    /// Tables that metrics show by their names; all others are shown as one.
+    pub tables_max: usize,
 }
 
 impl Default for DatabaseConfig {
     fn default() -> Self {
-        Self { url: None, migrate: true, connections: 16, wait_ms: 5_000 }
+        Self {
+            url: None,
+            migrate: true,
+            connections: 16,
+            wait_ms: 5_000,
+            statement_timeout_ms: 30_000,
+            replica_url: None,
+            replica_lag_ms: 10_000,
+        }
     }
 }
 
 impl Default for StorageConfig {
     fn default() -> Self {
-        Self { data_dir: "frazil-data".into(), allowed_locations: Vec::new(), concurrent_operations: 64 }
+        Self {
+            data_dir: "frazil-data".into(),
+            default_warehouse: true,
+            allowed_locations: Vec::new(),
+            concurrent_operations: 64,
+        }
     }
 }
 
@@ -246,22 +226,15 @@ impl Default for CommitConfig {
     }
 }
 
-impl Default for LimitsConfig {
-    fn default() -> Self {
-        Self {
-            concurrent_requests: 1024,
-            body_bytes: 1 << 20,
-            metadata_body_bytes: 64 << 20,
-            body_timeout_ms: 60_000,
-            metadata_cache_bytes: 224 << 20,
-            manifest_cache_bytes: 64 << 20,
-        }
-    }
-}
-
 impl Default for LogConfig {
     fn default() -> Self {
         Self { format: LogFormat::Text, filter: "info".to_owned() }
+    }
+}
+
+impl Default for TelemetryConfig {
+    fn default() -> Self {
+        Self { otlp_endpoint: None, trace_ratio: 1.0, tables_max: 100 }
     }
 }
 
@@ -320,16 +293,32 @@ impl Config {
         if self.commit.metadata_delete_grace_ms < 0 {
             return refused("commit.metadata_delete_grace_ms must not be negative".to_owned());
         }
+        let TelemetryConfig { trace_ratio, tables_max, .. } = self.telemetry;
+        if !(0.0..=1.0).contains(&trace_ratio) {
+            return refused(format!("telemetry.trace_ratio is {trace_ratio}: it must be from 0 to 1"));
+        }
+        if tables_max > TABLES_SHOWN_MAX {
+            return refused(format!("telemetry.tables_max is {tables_max}: it must be at most {TABLES_SHOWN_MAX}"));
+        }
         let database = self.database_url();
-        if !["sqlite", "postgres", "postgresql"].contains(&database.scheme()) {
+        if database.scheme() != "sqlite" && !database.is_postgres() {
             let scheme = database.scheme();
             return refused(format!("database.url begins with '{scheme}:': write sqlite:PATH or postgres://…"));
+        }
+        if let Some(replica) = &self.database.replica_url
+            && [&database, replica].iter().any(|url| !url.is_postgres())
+        {
+            return refused(
+                "database.replica_url is for PostgreSQL: it and database.url begin with postgres://".to_owned(),
+            );
         }
         for place in &self.storage.allowed_locations {
             if let Err(error) = Location::parse(place) {
                 return refused(format!("storage.allowed_locations: {error}"));
             }
         }
+        self.server.check()?;
+        self.limits.check()?;
         self.secrets.read()?;
         self.auth.check()?;
         self.commit.defaults()?;
@@ -337,11 +326,12 @@ impl Config {
     }
 
     /// The settings that would stop everything if they were 0.
-    fn counts(&self) -> [(&'static str, u64); 12] {
-        [
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        vec![
             ("server.connections", self.server.connections as u64),
             ("server.header_timeout_ms", self.server.header_timeout_ms),
             ("database.connections", self.database.connections.into()),
+            ("database.wait_ms", self.database.wait_ms),
             ("storage.concurrent_operations", self.storage.concurrent_operations as u64),
             ("commit.deadline_ms", self.commit.deadline_ms),
             ("commit.queue_max", self.commit.queue_max as u64),
@@ -351,6 +341,8 @@ impl Config {
             ("limits.concurrent_requests", self.limits.concurrent_requests as u64),
             ("limits.body_bytes", self.limits.body_bytes as u64),
             ("limits.metadata_body_bytes", self.limits.metadata_body_bytes as u64),
+            ("limits.bodies_bytes", self.limits.bodies_bytes as u64),
+            ("limits.body_timeout_ms", self.limits.body_timeout_ms),
         ]
     }
 

@@ -4,6 +4,7 @@ pub mod api;
 pub mod auth;
 pub mod cli;
 pub mod config;
+pub mod doctor;
 pub mod process;
 pub mod serve;
 pub mod telemetry;

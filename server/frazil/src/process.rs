@@ -6,22 +6,26 @@ use std::time::Duration;
 
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::api::{Api, ApiParts, document, router};
+use crate::api::{Api, ApiParts, document, metrics_router, router};
 use crate::auth::Authenticator;
 use crate::cli::{Cli, Command, Flags};
-use crate::config::Config;
-use crate::serve::{finish, serve};
+use crate::config::{Config, TelemetryConfig};
+use crate::serve::tls::Certificate;
+use crate::serve::{Bounds, Ending, Listening, finish, handles, serve};
 use crate::telemetry::{self, Telemetry};
 use crate::welcome;
-use crate::wiring::{self, Wired};
+use crate::wiring::{self, Machine, Wired};
 use crate::workers::Workers;
 
 /// How long the work that no client waits for any more may take at the end.
 const LAST_WORK: Duration = Duration::from_secs(10);
+
+/// Whoever asks for metrics and health is one of few.
+const CONNECTIONS_ASIDE: usize = 64;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -39,13 +43,24 @@ pub fn run(cli: Cli) -> Result<(), Error> {
             print!("{}", document::yaml());
             Ok(())
         }
+        Some(Command::Health(command)) => on_runtime(command.run(&mut std::io::stdout())),
+        Some(Command::Doctor(command)) => on_runtime(command.run(&Machine, &mut std::io::stdout())),
+        Some(Command::Store(command)) => on_runtime(command.run(&Machine, &mut std::io::stdout())),
         Some(Command::Warehouse(command)) => on_runtime(command.run(&mut std::io::stdout())),
-        Some(Command::Principal(command)) => on_runtime(command.run(&mut std::io::stdout())),
+        Some(Command::Principal(command)) => {
+            // What it changes is told in the audit log.
+            Telemetry::begin(&command.flags().load()?.log, &TelemetryConfig::default())?;
+            on_runtime(command.run(&mut std::io::stdout()))
+        }
     }
 }
 
+/// What is not done when the command is, was given up: it is not waited for.
 fn on_runtime(command: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(command)
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let outcome = runtime.block_on(command);
+    runtime.shutdown_background();
+    outcome
 }
 
 async fn migrate(flags: Flags) -> Result<(), Error> {
@@ -55,9 +70,10 @@ async fn migrate(flags: Flags) -> Result<(), Error> {
     Ok(())
 }
 
-async fn serve_catalog(config: Config) -> Result<(), Error> {
+async fn serve_catalog(mut config: Config) -> Result<(), Error> {
     let telemetry = Telemetry::begin(&config.log, &config.telemetry)?;
     let metrics = telemetry::install(telemetry::recorder())?;
+    config.server.connections = handles::room_for(config.server.connections);
     let server = Server::open(config, metrics).await?;
     println!(
         "{}",
@@ -68,18 +84,24 @@ async fn serve_catalog(config: Config) -> Result<(), Error> {
     }
     tracing::info!(address = %server.address, database = %server.config.database_url(), "serving");
     let end = CancellationToken::new();
-    tokio::spawn(end_on_signal(end.clone()));
-    server.run(end).await;
+    let outcome = tokio::select! {
+        () = server.run(end.clone()) => Ok(()),
+        cut = end_on_signals(end) => cut,
+    };
     tracing::info!("ended");
     telemetry.end();
-    Ok(())
+    outcome
 }
 
-/// A server that is put together and has its address. Who connects now is answered once it runs.
+/// A server that is put together and has its addresses. Who connects now is answered once it runs.
 pub struct Server {
     pub address: SocketAddr,
+    /// Of the listener for metrics and health, where there is one.
+    pub metrics_address: Option<SocketAddr>,
     config: Config,
     listener: TcpListener,
+    metrics_listener: Option<TcpListener>,
+    certificate: Option<Certificate>,
     api: Api,
     workers: Workers,
     running: TaskTracker,
@@ -87,6 +109,10 @@ pub struct Server {
 
 impl Server {
     pub async fn open(config: Config, metrics: PrometheusHandle) -> Result<Self, Error> {
+        let certificate = match config.server.tls.files()? {
+            Some((cert, key)) => Some(Certificate::read(cert, key).await?),
+            None => None,
+        };
         let Wired { catalog, clock, running } = wiring::open(&config).await?;
         let auth = Authenticator::open(&config.auth, &catalog.principals, Arc::clone(&clock)).await?;
         let parts = ApiParts {
@@ -95,49 +121,84 @@ impl Server {
             clock: Arc::clone(&clock),
             commit: config.commit.clone(),
             limits: config.limits.clone(),
-            public_url: config.server.public_url.clone(),
+            server: config.server.clone(),
+            trusted_proxies: config.server.trusted_networks()?,
             metrics: metrics.clone(),
         };
         let api = Api::new(parts);
         let workers = Workers { catalog, clock, metrics, end: CancellationToken::new() };
-        let listener = TcpListener::bind(config.server.listen).await.map_err(|source| unbound(&config, source))?;
-        Ok(Self { address: listener.local_addr()?, config, listener, api, workers, running })
+        let listener = bind(config.server.listen).await?;
+        let metrics_listener = match config.server.metrics_listen {
+            Some(address) => Some(bind(address).await?),
+            None => None,
+        };
+        let metrics_address = metrics_listener.as_ref().map(TcpListener::local_addr).transpose()?;
+        let address = listener.local_addr()?;
+        Ok(Self { address, metrics_address, config, listener, metrics_listener, certificate, api, workers, running })
     }
 
     /// Answers until `end` is cancelled, then finishes what it has begun.
     ///
-    /// First it says that it is not ready, so that no balancer sends more; then it takes no more.
+    /// First it says that it is not ready, so that no balancer sends more; then it takes no more. Metrics and health are
+    /// told to the last.
     pub async fn run(self, end: CancellationToken) {
-        let (notice, stop_taking) =
-            (Duration::from_millis(self.config.server.drain_notice_ms), CancellationToken::new());
-        let (api, stop) = (self.api.clone(), stop_taking.clone());
-        tokio::spawn(async move {
-            end.cancelled().await;
-            api.drain();
-            tokio::time::sleep(notice).await;
-            stop.cancel();
-        });
+        let (notice, ending) = (Duration::from_millis(self.config.server.drain_notice_ms), Ending::default());
+        let bounds = Bounds::of(&self.config);
+        let (aside, serve_aside) = aside(self.metrics_listener, &self.api, bounds);
+        tokio::spawn(begin_to_end(end, self.api.clone(), notice, ending.clone()));
         let end_workers = self.workers.end.clone();
         let workers = self.workers.begin();
-        serve(self.listener, router(self.api), &self.config.server, stop_taking).await;
+        let tls = self.certificate.as_ref().map(Certificate::current);
+        if let Some(certificate) = self.certificate {
+            workers.spawn(certificate.keep_fresh(end_workers.clone()));
+        }
+        serve(Listening { listener: self.listener, router: router(self.api), tls }, bounds, ending).await;
         end_workers.cancel();
         finish(self.running, LAST_WORK, "changes").await;
         finish(workers, LAST_WORK, "background work").await;
+        aside.stop.cancel();
+        finish(serve_aside, LAST_WORK, "metrics").await;
     }
 }
 
-async fn end_on_signal(end: CancellationToken) -> Result<(), std::io::Error> {
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+async fn begin_to_end(end: CancellationToken, api: Api, notice: Duration, ending: Ending) {
+    end.cancelled().await;
+    api.drain();
+    ending.told.cancel();
+    tokio::time::sleep(notice).await;
+    ending.stop.cancel();
+}
+
+/// Serves metrics and health on a listener of their own, where there is one.
+fn aside(listener: Option<TcpListener>, api: &Api, bounds: Bounds) -> (Ending, TaskTracker) {
+    let (ending, running) = (Ending::default(), TaskTracker::new());
+    if let Some(listener) = listener {
+        let listening = Listening { listener, router: metrics_router(api.clone()), tls: None };
+        let bounds = Bounds { connections: CONNECTIONS_ASIDE, drain: Duration::from_secs(1), ..bounds };
+        running.spawn(serve(listening, bounds, ending.clone()));
+    }
+    (ending, running)
+}
+
+/// Begins to end with the first signal. Returns with the second, which ends everything at once.
+async fn end_on_signals(end: CancellationToken) -> Result<(), Error> {
+    let mut signals = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    told_to_end(&mut signals).await;
+    tracing::info!("told to end: finishing what is under way; told again, it is cut off");
+    end.cancel();
+    told_to_end(&mut signals).await;
+    Err("told twice to end: what was under way is cut off".into())
+}
+
+async fn told_to_end((terminate, interrupt): &mut (Signal, Signal)) {
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
-    tracing::info!("told to end: finishing what is under way");
-    end.cancel();
-    Ok(())
 }
 
-fn unbound(config: &Config, source: std::io::Error) -> std::io::Error {
-    let kind = source.kind();
-    std::io::Error::new(kind, format!("cannot listen on {}: {source}", config.server.listen))
+async fn bind(address: SocketAddr) -> Result<TcpListener, std::io::Error> {
+    let unbound =
+        |source: std::io::Error| std::io::Error::new(source.kind(), format!("cannot listen on {address}: {source}"));
+    TcpListener::bind(address).await.map_err(unbound)
 }

@@ -2,23 +2,30 @@
 
 use std::time::Duration;
 
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{Method, StatusCode};
 use metrics::{counter, histogram};
 pub use metrics_exporter_prometheus::PrometheusHandle;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusRecorder};
-use opentelemetry::propagation::{Extractor, TextMapPropagator};
 use opentelemetry::trace::TracerProvider;
-use opentelemetry_otlp::{SpanExporter, WithExportConfig};
-use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
-use tracing::Span;
-use tracing_opentelemetry::OpenTelemetrySpanExt;
+use tracing::Dispatch;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::{FilterExt, filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
-use crate::config::{LogConfig, LogFormat, TelemetryConfig};
+use crate::config::{LogConfig, TelemetryConfig};
+
+mod described;
+mod lines;
+mod scrape;
+mod tables;
+mod traces;
+
+use lines::{Lines, Write};
+pub use scrape::Scrape;
+pub use traces::{continue_trace, trace_headers};
 
 /// Requests answered, by method, route and status.
 const REQUESTS: &str = "frazil_http_requests_total";
@@ -38,8 +45,6 @@ const BUCKETS_GROUP: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
 /// From a read out of memory to a commit that waited for its deadline.
 const BUCKETS_SECS: [f64; 13] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0];
 
-const SERVICE: &str = "frazil";
-
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// Ends what was begun here; spans that are still held are sent.
@@ -50,54 +55,29 @@ pub struct Telemetry {
 impl Telemetry {
     /// Logs go to standard error; traces go out where an endpoint is configured.
     pub fn begin(log: &LogConfig, telemetry: &TelemetryConfig) -> Result<Self, Error> {
-        let traces = telemetry.otlp_endpoint.as_deref().map(tracer_provider).transpose()?;
-        let spans = traces.as_ref().map(|traces| tracing_opentelemetry::layer().with_tracer(traces.tracer(SERVICE)));
-        Registry::default().with(spans).with(lines(log.format)).with(EnvFilter::try_new(&log.filter)?).try_init()?;
-        Ok(Self { traces })
+        let (this, events) = Self::prepare(log, telemetry, Box::new(lines::to_stderr))?;
+        events.try_init()?;
+        Ok(this)
+    }
+
+    /// As [`Self::begin`], but what takes the events is given back, and log lines are written by `write`.
+    pub fn prepare(log: &LogConfig, telemetry: &TelemetryConfig, write: Write) -> Result<(Self, Dispatch), Error> {
+        let traces = traces::provider(telemetry)?;
+        let spans =
+            traces.as_ref().map(|traces| tracing_opentelemetry::layer().with_tracer(traces.tracer(traces::SERVICE)));
+        // A line tells of its request whatever the filter says, and traces do not depend on it.
+        let of_requests = filter_fn(|metadata| metadata.is_span() && *metadata.level() <= LevelFilter::INFO)
+            .with_max_level_hint(LevelFilter::INFO);
+        let filter = EnvFilter::try_new(&log.filter)?.or(of_requests);
+        let lines = Lines { format: log.format, write }.with_filter(filter);
+        let events = Registry::default().with(spans.with_filter(LevelFilter::INFO)).with(lines);
+        Ok((Self { traces }, Dispatch::new(events)))
     }
 
     pub fn end(self) {
         if let Some(Err(error)) = self.traces.map(|traces| traces.shutdown()) {
             tracing::warn!(%error, "the last traces could not be sent");
         }
-    }
-}
-
-fn lines<S>(format: LogFormat) -> Box<dyn Layer<S> + Send + Sync>
-where
-    S: tracing::Subscriber + for<'a> tracing_subscriber::registry::LookupSpan<'a>,
-{
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    match format {
-        LogFormat::Text => lines.with_ansi(false).boxed(),
-        LogFormat::Json => lines.json().flatten_event(true).boxed(),
-    }
-}
-
-fn tracer_provider(endpoint: &str) -> Result<SdkTracerProvider, Error> {
-    let exporter = SpanExporter::builder().with_http().with_endpoint(endpoint).build()?;
-    let resource = Resource::builder().with_service_name(SERVICE).build();
-    Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
-}
-
-/// Takes up the trace of the caller, where the request brings one.
-pub fn continue_trace(span: &Span, headers: &HeaderMap) {
-    if headers.contains_key("traceparent") {
-        let parent = TraceContextPropagator::new().extract(&Carrier(headers));
-        // Without an exporter there is no layer that could keep it, which is no fault.
-        let _ = span.set_parent(parent);
-    }
-}
-
-struct Carrier<'a>(&'a HeaderMap);
-
-impl Extractor for Carrier<'_> {
-    fn get(&self, key: &str) -> Option<&str> {
-        self.0.get(key).and_then(|value| value.to_str().ok())
-    }
-
-    fn keys(&self) -> Vec<&str> {
-        self.0.keys().map(axum::http::HeaderName::as_str).collect()
     }
 }
 
@@ -117,6 +97,7 @@ pub fn recorder() -> PrometheusRecorder {
 pub fn install(recorder: PrometheusRecorder) -> Result<PrometheusHandle, Error> {
     let handle = recorder.handle();
     metrics::set_global_recorder(recorder).map_err(|_| "metrics are recorded already")?;
+    described::describe();
     Ok(handle)
 }
 

@@ -1,6 +1,6 @@
 //! What the server prints when it is ready: where it is, and how each engine is pointed at it.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::config::{DatabaseUrl, ServerConfig};
 
@@ -12,9 +12,15 @@ pub const ASKS: &str = "Callers must log in: add credential=ID:SECRET, or your p
 pub fn catalog_uri(config: &ServerConfig, address: SocketAddr) -> String {
     match &config.public_url {
         Some(url) => url.trim_end_matches('/').to_owned(),
-        None if address.ip().is_unspecified() => format!("http://127.0.0.1:{}", address.port()),
-        None => format!("http://{address}"),
+        None => local_uri(config, address),
     }
+}
+
+/// Where processes on this machine find it.
+pub fn local_uri(config: &ServerConfig, address: SocketAddr) -> String {
+    let loopback: IpAddr = if address.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
+    let ip = if address.ip().is_unspecified() { loopback } else { address.ip() };
+    format!("{}://{}{}", config.scheme(), SocketAddr::new(ip, address.port()), config.base_path())
 }
 
 /// Where the catalog keeps its state, and the settings of every engine for the warehouse `default`, to be copied as they
@@ -63,6 +69,8 @@ mod tests {
         let mut config = ServerConfig::default();
         assert_eq!(catalog_uri(&config, ([0, 0, 0, 0], 8181).into()), "http://127.0.0.1:8181");
         assert_eq!(catalog_uri(&config, ([127, 0, 0, 1], 9).into()), "http://127.0.0.1:9");
+        config.base_path = Some("/ice".into());
+        assert_eq!(catalog_uri(&config, "[::]:9".parse().unwrap()), "http://[::1]:9/ice");
         config.public_url = Some("https://catalog.example/".into());
         assert_eq!(catalog_uri(&config, ([0, 0, 0, 0], 8181).into()), "https://catalog.example");
     }

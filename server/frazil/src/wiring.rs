@@ -15,12 +15,19 @@ use catalog::principals::store::PrincipalStore;
 use catalog::store::Store;
 use catalog::warehouses::Warehouse;
 use catalog::{Catalog, CatalogOptions};
-use store_postgres::PostgresStore;
+use store_postgres::{PostgresOptions, PostgresStore};
 use store_sqlite::{OpenError, SqliteStore};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::config::{Config, ConfigError, DatabaseUrl, StorageConfig};
+use crate::telemetry;
+
+mod databases;
+mod examination;
+
+pub use databases::{backup, source, target};
+pub use examination::examine;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -33,7 +40,7 @@ pub struct Wired {
 }
 
 /// The clock and the ids of the machine.
-struct Machine;
+pub struct Machine;
 
 impl Clock for Machine {
     #[expect(clippy::disallowed_methods, reason = "the one place where time comes in")]
@@ -53,7 +60,9 @@ pub async fn open(config: &Config) -> Result<Wired, Error> {
     let store = open_store(config, config.database.migrate).await?;
     let catalog = Catalog::new(store, options(config)?, running.clone());
     let home = default_warehouse(&config.storage, clock.as_ref())?;
-    catalog.warehouses.create_first(&home, clock.now_ms()).await?;
+    if config.storage.default_warehouse {
+        catalog.warehouses.create_first(&home, clock.now_ms()).await?;
+    }
     // What the setting says holds from now on.
     catalog.warehouses.allow(&home).await?;
     Ok(Wired { catalog, clock, running })
@@ -82,13 +91,25 @@ async fn open_store(config: &Config, migrate: bool) -> Result<Arc<dyn Store>, Er
     match url.scheme() {
         "sqlite" => Ok(Arc::new(SqliteStore::open(&sqlite_path(&url)).await?)),
         "postgres" | "postgresql" => {
-            let (connections, wait) = (config.database.connections, Duration::from_millis(config.database.wait_ms));
+            let options = postgres_options(config);
             Ok(Arc::new(match migrate {
-                true => PostgresStore::connect(url.reveal(), connections, wait).await?,
-                false => PostgresStore::open(url.reveal(), connections, wait).await?,
+                true => PostgresStore::connect(&options).await?,
+                false => PostgresStore::open(&options).await?,
             }))
         }
-        other => Err(unknown_scheme(other)),
+        other => Err(unknown_scheme("database.url", other)),
+    }
+}
+
+fn postgres_options(config: &Config) -> PostgresOptions {
+    let database = &config.database;
+    PostgresOptions {
+        url: config.database_url().reveal().to_owned(),
+        connections: database.connections,
+        wait: Duration::from_millis(database.wait_ms),
+        statement_timeout: Duration::from_millis(database.statement_timeout_ms),
+        replica_url: database.replica_url.as_ref().map(|url| url.reveal().to_owned()),
+        replica_lag_max: Duration::from_millis(database.replica_lag_ms),
     }
 }
 
@@ -101,15 +122,26 @@ fn sqlite_path(url: &DatabaseUrl) -> PathBuf {
 
 fn options(config: &Config) -> Result<CatalogOptions, ConfigError> {
     Ok(CatalogOptions {
-        files: FilesOptions {
-            max_concurrent_operations: config.storage.concurrent_operations,
-            own_files: [&config.file, &config.secrets.key_file].into_iter().flatten().cloned().collect(),
-            ..FilesOptions::default()
-        },
+        files: files_options(config),
         cache_bytes: config.limits.metadata_cache_bytes,
         commits: commit_options(config)?,
         secrets_key: config.secrets.read()?,
     })
+}
+
+fn files_options(config: &Config) -> FilesOptions {
+    FilesOptions {
+        max_concurrent_operations: config.storage.concurrent_operations,
+        trace_headers: telemetry::trace_headers,
+        own_files: own_files(config),
+        ..FilesOptions::default()
+    }
+}
+
+/// What no secret of a warehouse may be read from.
+fn own_files(config: &Config) -> Arc<[PathBuf]> {
+    let of_issuers = config.auth.issuers.iter().map(|issuer| &issuer.token_file);
+    [&config.file, &config.secrets.key_file].into_iter().chain(of_issuers).flatten().cloned().collect()
 }
 
 fn commit_options(config: &Config) -> Result<CommitOptions, ConfigError> {
@@ -130,11 +162,12 @@ fn commit_options(config: &Config) -> Result<CommitOptions, ConfigError> {
             log_days: commit.log_retention_days,
             event_days: commit.event_retention_days,
         },
+        tables_shown_max: config.telemetry.tables_max,
     })
 }
 
-fn unknown_scheme(scheme: &str) -> Error {
-    ConfigError::Refused(format!("database.url begins with '{scheme}:': write sqlite:PATH or postgres://…")).into()
+fn unknown_scheme(setting: &str, scheme: &str) -> Error {
+    ConfigError::Refused(format!("{setting} begins with '{scheme}:': write sqlite:PATH or postgres://…")).into()
 }
 
 /// The warehouse of a first start: files below the data folder.

@@ -4,17 +4,18 @@ use async_trait::async_trait;
 use catalog::commits::log::{LogEntry, LogStore, Wanted};
 use catalog::ident::WarehouseId;
 use catalog::store::{StoreError, kept, sent};
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use crate::error::{aborted, committing};
+use crate::pool::in_time;
 use crate::{PostgresStore, give_back};
 
 #[async_trait]
 impl LogStore for PostgresStore {
     async fn write_log(&self, entries: &[LogEntry]) -> Result<(), StoreError> {
         let mut conn = self.acquire().await?;
-        let written = insert(&mut conn, entries).await.map_err(committing);
+        let written = in_time(insert(&mut conn, entries)).await.map_err(committing);
         give_back(conn, written)
     }
 
@@ -25,23 +26,8 @@ impl LogStore for PostgresStore {
         before: Option<Uuid>,
         limit: u32,
     ) -> Result<Vec<LogEntry>, StoreError> {
-        let rows = sqlx::query_as!(
-            kept::Entry,
-            "SELECT warehouse_id, table_uuid, id, namespace, name, at_ms, request_id, principal, idempotency_key,
-                    snapshot_id, ref_name, writer_kind, writer_id, writer_part, position, outcome, attempt_id, duplicate_of,
-                    detail, waited_ms, group_size, attempts
-               FROM commit_log
-              WHERE warehouse_id = $1 AND table_uuid = $2 AND id < $3
-              ORDER BY id DESC LIMIT $4",
-            warehouse.0,
-            table,
-            before.unwrap_or(Uuid::max()),
-            i64::from(limit)
-        )
-        .fetch_all(sent("read-log", &self.pool))
-        .await
-        .map_err(aborted)?;
-        rows.into_iter().map(LogEntry::try_from).collect()
+        let rows = self.listed(|pool| page(pool, warehouse, table, (before, limit))).await?;
+        rows.unwrap_or_default().into_iter().map(LogEntry::try_from).collect()
     }
 
     async fn find_log(
@@ -67,9 +53,8 @@ impl LogStore for PostgresStore {
             before_ms,
             i64::from(limit)
         )
-        .execute(sent("forget-log", &mut *conn))
-        .await
-        .map_err(committing);
+        .execute(sent("forget-log", &mut *conn));
+        let gone = in_time(gone).await.map_err(committing);
         Ok(give_back(conn, gone)?.rows_affected())
     }
 }
@@ -122,6 +107,31 @@ impl PostgresStore {
         .fetch_all(sent("log-of-snapshot", &self.pool))
         .await
     }
+}
+
+/// One page of a table's log; none where it has none.
+async fn page(
+    pool: PgPool,
+    warehouse: WarehouseId,
+    table: Uuid,
+    (before, limit): (Option<Uuid>, u32),
+) -> Result<Option<Vec<kept::Entry>>, sqlx::Error> {
+    let rows = sqlx::query_as!(
+        kept::Entry,
+        "SELECT warehouse_id, table_uuid, id, namespace, name, at_ms, request_id, principal, idempotency_key,
+                snapshot_id, ref_name, writer_kind, writer_id, writer_part, position, outcome, attempt_id, duplicate_of,
+                detail, waited_ms, group_size, attempts
+           FROM commit_log
+          WHERE warehouse_id = $1 AND table_uuid = $2 AND id < $3
+          ORDER BY id DESC LIMIT $4",
+        warehouse.0,
+        table,
+        before.unwrap_or(Uuid::max()),
+        i64::from(limit)
+    )
+    .fetch_all(sent("read-log", &pool))
+    .await?;
+    Ok((!rows.is_empty()).then_some(rows))
 }
 
 /// Writes the entries within the caller's transaction; one that is there stays.

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::columns::{PointerRow, parts, text};
 use crate::error::{aborted, committing, timed_out};
 use crate::lineage::ledger_read;
+use crate::pool::{in_time, in_time_or};
 use crate::{PostgresStore, give_back};
 
 mod one_move;
@@ -82,14 +83,14 @@ impl CommitStore for PostgresStore {
         except: Option<TabularId>,
     ) -> Result<Option<(TableIdent, String)>, StoreError> {
         let mut conn = self.acquire().await?;
-        owners::of_place(&mut conn, warehouse, &Overlap::of(location), except).await
+        in_time_or(aborted, owners::of_place(&mut conn, warehouse, &Overlap::of(location), except)).await
     }
 
     async fn swap(&self, swap: &Swap) -> Result<SwapOutcome, StoreError> {
         let mut conn = self.acquire().await?;
         let outcome = match swap.one_move() {
-            Some(only) => one_move::run(&mut conn, swap, only).await,
-            None => transaction::run(&mut conn, swap).await,
+            Some(only) => in_time_or(committing, one_move::run(&mut conn, swap, only)).await,
+            None => in_time_or(committing, transaction::run(&mut conn, swap)).await,
         };
         give_back(conn, outcome)
     }
@@ -108,9 +109,8 @@ impl CommitStore for PostgresStore {
             before_ms,
             i64::from(limit)
         )
-        .execute(sent("forget-attempts", &mut *conn))
-        .await
-        .map_err(committing);
+        .execute(sent("forget-attempts", &mut *conn));
+        let gone = in_time(gone).await.map_err(committing);
         Ok(give_back(conn, gone)?.rows_affected())
     }
 }

@@ -10,6 +10,38 @@ pub enum OpenError {
     #[error("the database cannot be reached")]
     Connect(#[source] sqlx::Error),
     #[error(
+        "the connection pooler refuses a setting that every session begins with: write \
+         'ignore_startup_parameters = extra_float_digits,options' into the settings of PgBouncer"
+    )]
+    StartupParameter(#[source] sqlx::Error),
+    #[error(
+        "the connection pooler gives sessions to several clients and takes the prepared statements of one for another's: \
+         use PgBouncer 1.21 or later with max_prepared_statements above 0, or pool_mode = session, or no pooler; frazil has \
+         a pool of its own"
+    )]
+    StatementsMixed,
+    #[error(
+        "the schema cannot be brought up to date through a connection pooler in transaction mode, which loses the lock that \
+         lines up replicas: run 'frazil migrate' with the URL of the database itself first"
+    )]
+    MigratesThroughPooler,
+    #[error(
+        "the sessions of the database have synchronous_commit = {set}, so that acknowledged commits can be lost, and a \
+         pooler keeps them from setting it: ALTER ROLE … SET synchronous_commit = on"
+    )]
+    NotDurable { set: String },
+    #[error("the database is PostgreSQL {version}: frazil needs version 15 or later")]
+    TooOld { version: String },
+    #[error(
+        "the database is a copy that has not ended: run the same 'frazil store copy' again, until it says that all is copied"
+    )]
+    HalfCopied,
+    #[error(
+        "{sessions} sessions of a running frazil are in the database: stop all servers first, for what they change is not \
+         copied"
+    )]
+    InUse { sessions: i64 },
+    #[error(
         "the database has migration {version}, which this version of frazil does not know: \
          start the version that made it, or a later one"
     )]
@@ -27,6 +59,17 @@ const UNIQUE_VIOLATION: &str = "23505";
 const LOCK_NOT_AVAILABLE: &str = "55P03";
 const SERIALIZATION_FAILURE: &str = "40001";
 const DEADLOCK_DETECTED: &str = "40P01";
+const PROTOCOL_VIOLATION: &str = "08P01";
+
+/// For what a start fails with.
+pub(crate) fn unreachable(error: sqlx::Error) -> OpenError {
+    let refused = database(&error)
+        .is_some_and(|answer| answer.code() == PROTOCOL_VIOLATION && answer.message().contains("startup parameter"));
+    match refused {
+        true => OpenError::StartupParameter(error),
+        false => OpenError::Connect(error),
+    }
+}
 
 /// For what fails before anything was sent that could commit.
 pub(crate) fn aborted(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
@@ -81,7 +124,7 @@ pub(crate) fn timed_out(error: &sqlx::Error) -> bool {
     database(error).is_some_and(|answer| answer.code() == LOCK_NOT_AVAILABLE)
 }
 
-fn database(error: &sqlx::Error) -> Option<&PgDatabaseError> {
+pub(crate) fn database(error: &sqlx::Error) -> Option<&PgDatabaseError> {
     error.as_database_error()?.try_downcast_ref()
 }
 

@@ -6,6 +6,7 @@ use catalog::store::{StoreError, kept, sent};
 use sqlx::PgConnection;
 
 use crate::error::{aborted, committing};
+use crate::pool::in_time;
 use crate::{PostgresStore, give_back};
 
 #[async_trait]
@@ -56,9 +57,8 @@ impl EventStore for PostgresStore {
             before_ms,
             i64::from(limit)
         )
-        .execute(sent("forget-events", &mut *conn))
-        .await
-        .map_err(committing);
+        .execute(sent("forget-events", &mut *conn));
+        let gone = in_time(gone).await.map_err(committing);
         Ok(give_back(conn, gone)?.rows_affected())
     }
 }

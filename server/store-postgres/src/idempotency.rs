@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::columns::{from_json, json};
 use crate::error::{aborted, committing};
+use crate::pool::in_time;
 use crate::{PostgresStore, give_back};
 
 /// The constraint that lets one of several mutations with one key win.
@@ -40,7 +41,7 @@ impl IdempotencyStore for PostgresStore {
 
     async fn keep(&self, receipt: &Receipt) -> Result<Kept, StoreError> {
         let mut conn = self.acquire().await?;
-        let kept = insert(&mut conn, receipt).await.map_err(committing);
+        let kept = in_time(insert(&mut conn, receipt)).await.map_err(committing);
         give_back(conn, kept)
     }
 
@@ -53,9 +54,8 @@ impl IdempotencyStore for PostgresStore {
             before_ms,
             i64::from(limit)
         )
-        .execute(sent("forget-receipts", &mut *conn))
-        .await
-        .map_err(committing);
+        .execute(sent("forget-receipts", &mut *conn));
+        let gone = in_time(gone).await.map_err(committing);
         Ok(give_back(conn, gone)?.rows_affected())
     }
 }

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::columns::from_json;
 use crate::error::{aborted, committing};
+use crate::pool::in_time;
 use crate::{PostgresStore, give_back};
 
 /// The ledger out of two JSON arrays of rows.
@@ -106,9 +107,8 @@ impl LineageStore for PostgresStore {
             &snapshot_ids,
             &classes
         )
-        .execute(sent("classify", &mut *conn))
-        .await
-        .map_err(committing);
+        .execute(sent("classify", &mut *conn));
+        let classified = in_time(classified).await.map_err(committing);
         give_back(conn, classified).map(|_| ())
     }
 
@@ -189,9 +189,8 @@ impl LineageStore for PostgresStore {
             before_ms,
             i64::from(limit)
         )
-        .fetch_one(sent("forget-lineage", &mut *conn))
-        .await
-        .map_err(committing);
+        .fetch_one(sent("forget-lineage", &mut *conn));
+        let gone = in_time(gone).await.map_err(committing);
         give_back(conn, gone).map(i64::unsigned_abs)
     }
 }

@@ -1,54 +1,92 @@
 //! Brings the schema up to date, beside other replicas that do the same.
 
+use std::cmp::Ordering;
+
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, Connection, Executor};
 
-use crate::BOUNDS;
-use crate::error::OpenError;
+use crate::error::{OpenError, unreachable};
+use crate::pooler;
+use crate::sessions::BOUNDS;
 
 pub static MIGRATOR: Migrator = sqlx::migrate!("../../migrations/postgres");
 
 /// Roles are rows of the whole cluster, which Postgres does not let two sessions change at once.
 const ROLE_LOCK: &str = "SELECT pg_advisory_xact_lock(hashtextextended('frazil: settings of the role', 0))";
 
+/// The first version whose SQL this is.
+const VERSION_MIN: i32 = 150_000;
+
 pub(crate) async fn migrate(options: &PgConnectOptions) -> Result<(), OpenError> {
     // The lock that lines up the replicas is waited for without a bound, whatever the role says.
-    let options = options.clone().options([("lock_timeout", "0")]);
-    let mut conn = PgConnection::connect_with(&options).await.map_err(OpenError::Connect)?;
-    if !is_current(&mut conn).await? {
+    let options = options.clone().options([("lock_timeout", "0"), ("statement_timeout", "0")]);
+    let mut conn = pooler::connect(&options).await?;
+    if schema(&mut conn).await? == Schema::TooOld {
+        check_version(&mut conn).await?;
+        if pooler::shares_sessions(&options).await? {
+            return Err(OpenError::MigratesThroughPooler);
+        }
         MIGRATOR.run(&mut conn).await.map_err(refused)?;
         if let Err(error) = bound_role(&mut conn).await {
             tracing::warn!(%error, "the timeouts of the database role could not be set; every session sets its own");
         }
     }
-    conn.close().await.map_err(OpenError::Connect)
+    conn.close().await.map_err(unreachable)
 }
 
-/// Refuses a database that would have to be migrated first.
+/// Refuses a database that would have to be migrated first, or to be copied to its end.
 pub(crate) async fn check(options: &PgConnectOptions) -> Result<(), OpenError> {
-    let mut conn = PgConnection::connect_with(options).await.map_err(OpenError::Connect)?;
-    let current = is_current(&mut conn).await?;
-    conn.close().await.map_err(OpenError::Connect)?;
-    match current {
-        true => Ok(()),
-        false => Err(OpenError::SchemaTooOld),
+    let mut conn = pooler::connect(options).await?;
+    let schema = schema(&mut conn).await?;
+    let is_half_copied = schema == Schema::Current && is_half_copied(&mut conn).await.map_err(unreachable)?;
+    conn.close().await.map_err(unreachable)?;
+    match schema {
+        Schema::Current if is_half_copied => Err(OpenError::HalfCopied),
+        Schema::Current => Ok(()),
+        Schema::TooOld => Err(OpenError::SchemaTooOld),
     }
 }
 
-/// Is there nothing to do? Asked first, so that a role without the right to create tables can serve.
-async fn is_current(conn: &mut PgConnection) -> Result<bool, OpenError> {
+/// Whether a copy was begun here that has not ended.
+pub(crate) async fn is_half_copied(conn: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar!(r#"SELECT EXISTS (SELECT 1 FROM copy_under_way) AS "is_half_copied!""#).fetch_one(conn).await
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Schema {
+    TooOld,
+    Current,
+}
+
+/// Is there something to do? Asked first, so that a role without the right to create tables can serve.
+pub(crate) async fn schema(conn: &mut PgConnection) -> Result<Schema, OpenError> {
     // The table is the migrator's own, so no checked statement knows of it.
     let known = "SELECT to_regclass('_sqlx_migrations') IS NOT NULL";
     let newest = "SELECT max(version) FROM _sqlx_migrations WHERE success";
-    if !sqlx::query_scalar::<_, bool>(known).fetch_one(&mut *conn).await.map_err(OpenError::Connect)? {
-        return Ok(false);
+    if !sqlx::query_scalar::<_, bool>(known).fetch_one(&mut *conn).await.map_err(unreachable)? {
+        return Ok(Schema::TooOld);
     }
-    let applied: Option<i64> = sqlx::query_scalar(newest).fetch_one(conn).await.map_err(OpenError::Connect)?;
+    let applied: Option<i64> = sqlx::query_scalar(newest).fetch_one(conn).await.map_err(unreachable)?;
     let ours = MIGRATOR.iter().map(|migration| migration.version).max();
-    match (applied, ours) {
-        (Some(version), Some(ours)) if version > ours => Err(OpenError::SchemaTooNew { version }),
-        (applied, ours) => Ok(applied == ours),
+    match applied.cmp(&ours) {
+        Ordering::Less => Ok(Schema::TooOld),
+        Ordering::Equal => Ok(Schema::Current),
+        Ordering::Greater => Err(OpenError::SchemaTooNew { version: applied.unwrap_or_default() }),
+    }
+}
+
+pub(crate) async fn check_version(conn: &mut PgConnection) -> Result<String, OpenError> {
+    let row = sqlx::query!(
+        r#"SELECT current_setting('server_version') AS "version!",
+                  current_setting('server_version_num')::int AS "number!""#
+    )
+    .fetch_one(conn)
+    .await
+    .map_err(unreachable)?;
+    match row.number {
+        VERSION_MIN.. => Ok(row.version),
+        _ => Err(OpenError::TooOld { version: row.version }),
     }
 }
 

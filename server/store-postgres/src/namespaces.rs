@@ -9,10 +9,11 @@ use catalog::ident::{NamespaceIdent, WarehouseId};
 use catalog::namespaces::store::{NamespaceCreated, NamespaceDropped, NamespaceStore, NamespaceUpdated, NewNamespace};
 use catalog::namespaces::{Namespace, PropertiesChange};
 use catalog::store::{Page, StoreError, sent};
-use sqlx::{Connection, PgConnection};
+use sqlx::{Connection, PgConnection, PgPool};
 
 use crate::columns::{from_json, json, parts, text};
 use crate::error::{aborted, before_commit, committing, violated};
+use crate::pool::{in_time, in_time_or};
 use crate::{BEGIN, PostgresStore, give_back, idempotency};
 
 #[async_trait]
@@ -37,35 +38,10 @@ impl NamespaceStore for PostgresStore {
         parent: Option<&NamespaceIdent>,
         page: &Page,
     ) -> Result<Option<Vec<String>>, StoreError> {
-        // No name is empty, so all come after ''. A limit of null is none.
-        let after = text(page.after.as_deref().unwrap_or_default());
-        let limit = page.limit.map(i64::from);
-        let Some(parent) = parent else {
-            // In the order of the index: the planner does not see that a null parent is the same for all.
-            let top = sqlx::query_scalar!(
-                "SELECT name FROM namespace
-                  WHERE warehouse_id = $1 AND parent_id IS NULL AND name > $2
-                  ORDER BY parent_id, name LIMIT $3",
-                warehouse.0,
-                after,
-                limit
-            );
-            return top.fetch_all(sent("list-namespaces", &self.pool)).await.map(Some).map_err(aborted);
-        };
-        sqlx::query_scalar!(
-            r#"SELECT ARRAY(SELECT child.name FROM namespace child
-                             WHERE child.warehouse_id = $1 AND child.parent_id = parent.id AND child.name > $3
-                             ORDER BY child.name LIMIT $4) AS "names!"
-                 FROM namespace parent
-                WHERE parent.warehouse_id = $1 AND parent.parts = $2"#,
-            warehouse.0,
-            &parts(parent),
-            after,
-            limit
-        )
-        .fetch_optional(sent("list-namespaces", &self.pool))
-        .await
-        .map_err(aborted)
+        match parent {
+            Some(parent) => self.listed(|pool| names_below(pool, warehouse, parent, page)).await,
+            None => self.listed(|pool| top_names(pool, warehouse, page)).await,
+        }
     }
 
     async fn create_namespace(
@@ -74,7 +50,7 @@ impl NamespaceStore for PostgresStore {
         receipt: Option<&Receipt>,
     ) -> Result<NamespaceCreated, StoreError> {
         let mut conn = self.acquire().await?;
-        let created = match insert(&mut conn, new, receipt).await {
+        let created = match in_time(insert(&mut conn, new, receipt)).await {
             Ok(true) => Ok(NamespaceCreated::Created),
             Ok(false) => Ok(NamespaceCreated::ParentMissing),
             Err(error) => match violated(&error) {
@@ -97,7 +73,7 @@ impl NamespaceStore for PostgresStore {
         receipt: Option<&Receipt>,
     ) -> Result<NamespaceUpdated, StoreError> {
         let mut conn = self.acquire().await?;
-        let updated = update(&mut conn, (warehouse, ident), change, receipt).await;
+        let updated = in_time_or(committing, update(&mut conn, (warehouse, ident), change, receipt)).await;
         give_back(conn, updated)
     }
 
@@ -108,7 +84,7 @@ impl NamespaceStore for PostgresStore {
         receipt: Option<&Receipt>,
     ) -> Result<NamespaceDropped, StoreError> {
         let mut conn = self.acquire().await?;
-        let dropped = match delete(&mut conn, (warehouse, ident), receipt).await {
+        let dropped = match in_time(delete(&mut conn, (warehouse, ident), receipt)).await {
             Ok(true) => Ok(NamespaceDropped::Dropped),
             Ok(false) => Ok(NamespaceDropped::Missing),
             Err(error) => match violated(&error) {
@@ -119,6 +95,41 @@ impl NamespaceStore for PostgresStore {
         };
         give_back(conn, dropped)
     }
+}
+
+async fn top_names(pool: PgPool, warehouse: WarehouseId, page: &Page) -> Result<Option<Vec<String>>, sqlx::Error> {
+    // No name is empty, so all come after ''. A limit of null is none. In the order of the index: the planner does not see
+    // that a null parent is the same for all.
+    let names = sqlx::query_scalar!(
+        "SELECT name FROM namespace
+          WHERE warehouse_id = $1 AND parent_id IS NULL AND name > $2
+          ORDER BY parent_id, name LIMIT $3",
+        warehouse.0,
+        text(page.after.as_deref().unwrap_or_default()),
+        page.limit.map(i64::from)
+    );
+    names.fetch_all(sent("list-namespaces", &pool)).await.map(Some)
+}
+
+async fn names_below(
+    pool: PgPool,
+    warehouse: WarehouseId,
+    parent: &NamespaceIdent,
+    page: &Page,
+) -> Result<Option<Vec<String>>, sqlx::Error> {
+    sqlx::query_scalar!(
+        r#"SELECT ARRAY(SELECT child.name FROM namespace child
+                         WHERE child.warehouse_id = $1 AND child.parent_id = parent.id AND child.name > $3
+                         ORDER BY child.name LIMIT $4) AS "names!"
+             FROM namespace parent
+            WHERE parent.warehouse_id = $1 AND parent.parts = $2"#,
+        warehouse.0,
+        &parts(parent),
+        text(page.after.as_deref().unwrap_or_default()),
+        page.limit.map(i64::from)
+    )
+    .fetch_optional(sent("list-namespaces", &pool))
+    .await
 }
 
 /// Inserts namespace and receipt in one statement; false where the parent is missing.

@@ -11,6 +11,7 @@ use sqlx::PgConnection;
 
 use crate::columns::{from_json, json, text};
 use crate::error::{aborted, committing};
+use crate::pool::in_time;
 use crate::warehouses::place;
 use crate::{PostgresStore, give_back};
 
@@ -35,9 +36,8 @@ impl PurgeStore for PostgresStore {
             now_ms,
             lease_until_ms
         )
-        .fetch_optional(sent("claim-purge", &mut *conn))
-        .await
-        .map_err(committing);
+        .fetch_optional(sent("claim-purge", &mut *conn));
+        let claimed = in_time(claimed).await.map_err(committing);
         let Some(row) = give_back(conn, claimed)? else {
             return Ok(None);
         };
@@ -53,16 +53,14 @@ impl PurgeStore for PostgresStore {
 
     async fn is_purging(&self, warehouse: WarehouseId, location: &Location) -> Result<bool, StoreError> {
         let mut conn = self.acquire().await?;
-        overlaps(&mut conn, warehouse, &Overlap::of(location)).await.map_err(aborted)
+        in_time(overlaps(&mut conn, warehouse, &Overlap::of(location))).await.map_err(aborted)
     }
 
     async fn finish_purge(&self, id: PurgeId) -> Result<(), StoreError> {
         let mut conn = self.acquire().await?;
         // Whoever lost the lease may come second: no row is as good as one.
-        let deleted = sqlx::query!("DELETE FROM purge WHERE id = $1", id.0)
-            .execute(sent("finish-purge", &mut *conn))
-            .await
-            .map_err(committing);
+        let deleted = sqlx::query!("DELETE FROM purge WHERE id = $1", id.0).execute(sent("finish-purge", &mut *conn));
+        let deleted = in_time(deleted).await.map_err(committing);
         give_back(conn, deleted).map(|_| ())
     }
 
@@ -76,9 +74,8 @@ impl PurgeStore for PostgresStore {
             not_before_ms,
             text(error)
         )
-        .execute(sent("postpone-purge", &mut *conn))
-        .await
-        .map_err(committing);
+        .execute(sent("postpone-purge", &mut *conn));
+        let postponed = in_time(postponed).await.map_err(committing);
         give_back(conn, postponed).map(|_| ())
     }
 }

@@ -14,8 +14,11 @@ use sqlx::{ConnectOptions, Executor};
 use uuid::Uuid;
 
 use super::*;
+use crate::sessions::{BOUNDS, missing_bounds};
 
+mod copies;
 mod outbox;
+mod release;
 
 catalog::store_conformance!(#[sqlx::test(migrator = "crate::MIGRATOR")] (pool: PgPool) {
     (PostgresStore::over(pool), ())
@@ -123,10 +126,10 @@ async fn an_attempt_under_way_is_pending_and_then_what_it_came_to(pool: PgPool) 
 async fn a_connection_in_doubt_is_not_used_again(pool: PgPool) {
     let store = PostgresStore::over(pool);
     let conn = store.acquire().await.unwrap();
-    let size = store.pool.size();
+    let size = store.pool.now().size();
     let in_doubt: Result<(), _> = Err(StoreError::OutcomeUnknown("lost".into()));
     assert!(give_back(conn, in_doubt).is_err());
-    assert_eq!(store.pool.size(), size - 1);
+    assert_eq!(store.pool.now().size(), size - 1);
 }
 
 #[sqlx::test(migrator = "crate::MIGRATOR")]
@@ -196,9 +199,13 @@ async fn no_index_holds_what_a_move_changes(pool: PgPool) {
     }
 }
 
-async fn connect(pool: &PgPool) -> Result<PostgresStore, OpenError> {
+fn options(pool: &PgPool) -> PostgresOptions {
     let url = pool.connect_options().to_url_lossy();
-    PostgresStore::connect(url.as_str(), 2, Duration::from_secs(30)).await
+    PostgresOptions { connections: 2, wait: Duration::from_secs(30), ..PostgresOptions::at(url) }
+}
+
+async fn connect(pool: &PgPool) -> Result<PostgresStore, OpenError> {
+    PostgresStore::connect(&options(pool)).await
 }
 
 #[sqlx::test(migrations = false)]
@@ -208,7 +215,7 @@ async fn replicas_that_start_on_an_empty_database_all_come_up(pool: PgPool) {
         let store = store.unwrap();
         store.ping().await.unwrap();
         assert!(store.warehouses(&Page::ALL).await.unwrap().is_empty());
-        store.pool.close().await;
+        store.pool.now().close().await;
     }
 }
 
@@ -226,10 +233,12 @@ async fn every_session_has_its_bounds_and_waits_for_durable_commits(pool: PgPool
         }
     }
     drop((fresh, ours));
-    assert!(missing_bounds(&store.pool).await.unwrap().is_empty());
+    let statement_timeout: String = sqlx::query_scalar("SHOW statement_timeout").fetch_one(&store.pool).await.unwrap();
+    assert_eq!(statement_timeout, "30s");
+    assert!(missing_bounds(&store.pool.now()).await.unwrap().is_empty());
     let shown: String = sqlx::query_scalar("SHOW synchronous_commit").fetch_one(&store.pool).await.unwrap();
     assert_eq!(shown, "on");
-    store.pool.close().await;
+    store.pool.now().close().await;
 }
 
 #[sqlx::test(migrator = "crate::MIGRATOR")]
@@ -246,7 +255,7 @@ async fn a_session_without_its_bounds_is_found_out(pool: PgPool) {
 
 #[sqlx::test(migrations = false)]
 async fn the_role_keeps_the_bounds_in_this_database_alone(pool: PgPool) {
-    connect(&pool).await.unwrap().pool.close().await;
+    connect(&pool).await.unwrap().pool.now().close().await;
     let kept = "SELECT setconfig FROM pg_db_role_setting
                  WHERE setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())
                    AND setrole = current_user::regrole";
@@ -266,19 +275,27 @@ async fn a_schema_of_a_later_version_is_refused(pool: PgPool) {
     assert!(matches!(refused, OpenError::SchemaTooNew { version: 9999 }), "{refused}");
 }
 
+#[sqlx::test(migrator = "crate::MIGRATOR")]
+async fn sessions_that_do_not_wait_for_their_commits_are_refused(pool: PgPool) {
+    let hasty = (*pool.connect_options()).clone().options([("synchronous_commit", "off")]);
+    let hasty = PgPool::connect_with(hasty).await.unwrap();
+    let refused = sessions::check_settings(&hasty).await.unwrap_err();
+    assert!(matches!(&refused, OpenError::NotDurable { set } if set == "off"), "{refused}");
+    hasty.close().await;
+}
+
 #[sqlx::test(migrations = false)]
 async fn a_schema_that_is_not_up_to_date_is_refused_until_it_is(pool: PgPool) {
-    let url = pool.connect_options().to_url_lossy();
-    let open = || PostgresStore::open(url.as_str(), 1, Duration::from_secs(30));
-    assert!(matches!(open().await, Err(OpenError::SchemaTooOld)));
-    connect(&pool).await.unwrap().pool.close().await;
-    open().await.unwrap().pool.close().await;
+    let options = options(&pool);
+    assert!(matches!(PostgresStore::open(&options).await, Err(OpenError::SchemaTooOld)));
+    connect(&pool).await.unwrap().pool.now().close().await;
+    PostgresStore::open(&options).await.unwrap().pool.now().close().await;
 }
 
 #[tokio::test]
 async fn a_database_that_does_not_answer_is_an_error() {
-    let unreachable = "postgres://localhost:1/frazil?sslmode=disable";
-    let refused = PostgresStore::connect(unreachable, 1, Duration::from_secs(1)).await;
+    let unreachable = PostgresOptions::at("postgres://localhost:1/frazil?sslmode=disable");
+    let refused = PostgresStore::connect(&unreachable).await;
     assert!(matches!(refused, Err(OpenError::Connect(_))));
 }
 

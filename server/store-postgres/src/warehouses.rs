@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::columns::{from_json, json, location, text};
 use crate::error::{aborted, before_commit, committing, violated};
+use crate::pool::{in_time, in_time_or};
 use crate::{BEGIN, PostgresStore, give_back};
 
 struct Row {
@@ -59,7 +60,7 @@ impl WarehouseStore for PostgresStore {
 
     async fn create_warehouse(&self, warehouse: &Warehouse, at_ms: i64) -> Result<WarehouseCreated, StoreError> {
         let mut conn = self.acquire().await?;
-        let created = create(&mut conn, warehouse, at_ms).await;
+        let created = in_time_or(committing, create(&mut conn, warehouse, at_ms)).await;
         give_back(conn, created)
     }
 
@@ -75,9 +76,8 @@ impl WarehouseStore for PostgresStore {
             json(&warehouse.defaults),
             json(&warehouse.overrides)
         )
-        .execute(sent("update-warehouse", &mut *conn))
-        .await
-        .map_err(committing);
+        .execute(sent("update-warehouse", &mut *conn));
+        let updated = in_time(updated).await.map_err(committing);
         match give_back(conn, updated)?.rows_affected() {
             0 => Ok(WarehouseUpdated::Changed),
             _ => Ok(WarehouseUpdated::Updated),
@@ -86,7 +86,7 @@ impl WarehouseStore for PostgresStore {
 
     async fn delete_warehouse(&self, id: WarehouseId) -> Result<WarehouseDeleted, StoreError> {
         let mut conn = self.acquire().await?;
-        let deleted = delete(&mut conn, id).await;
+        let deleted = in_time_or(committing, delete(&mut conn, id)).await;
         give_back(conn, deleted)
     }
 }

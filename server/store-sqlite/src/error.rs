@@ -17,6 +17,14 @@ pub enum OpenError {
         #[source]
         source: std::io::Error,
     },
+    #[error("there is no database at '{}'", path.display())]
+    Missing { path: PathBuf },
+    #[error(
+        "the database is a copy that has not ended: run the same 'frazil store copy' again, until it says that all is copied"
+    )]
+    HalfCopied,
+    #[error("the database's schema is not up to date: start 'frazil serve', or run 'frazil migrate'")]
+    SchemaTooOld,
     #[error("the database cannot be opened")]
     Open(#[source] sqlx::Error),
     #[error(
@@ -24,8 +32,6 @@ pub enum OpenError {
          start the version that made it, or a later one"
     )]
     SchemaTooNew { version: i64 },
-    #[error("'{}' is in use by a server of another version: use the command of that version", path.display())]
-    OtherVersion { path: PathBuf },
     #[error("the database's schema cannot be brought up to date")]
     Migrate(#[source] MigrateError),
 }

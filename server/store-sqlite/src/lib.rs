@@ -8,25 +8,32 @@ use std::time::Duration;
 use catalog::store::{StoreError, sent};
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::pool::PoolConnection;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Connection, Sqlite, SqlitePool};
 
+mod backup;
 mod columns;
 mod commit_log;
 mod commits;
 mod error;
 mod events;
+mod examine;
 mod idempotency;
 mod lineage;
 mod namespaces;
+mod pools;
 mod principals;
 mod purge;
 mod tabulars;
 #[cfg(test)]
 mod tests;
+mod transfer;
 mod warehouses;
 
+pub use backup::{BackupError, backup};
 pub use error::OpenError;
+pub use examine::examine;
+pub use transfer::SqliteTransfer;
 
 use error::aborted;
 
@@ -61,38 +68,40 @@ impl SqliteStore {
         let lock = lock(path)?;
         let store = Self::connect(path, Some(lock)).await?;
         MIGRATOR.run(&store.writer).await.map_err(refused)?;
-        Ok(store)
+        let mut conn = store.writer.acquire().await.map_err(OpenError::Open)?;
+        match is_half_copied(&mut conn).await.map_err(OpenError::Open)? {
+            true => Err(OpenError::HalfCopied),
+            false => Ok(store),
+        }
     }
 
     /// Opens the file beside the server that has it, for rows that no commit of that server depends on. The schema must
     /// be that of this version.
     pub async fn open_beside(path: &Path) -> Result<Self, OpenError> {
         let store = Self::connect(path, None).await?;
-        // The table is the migrator's own, so no checked statement knows of it.
-        let newest: Option<i64> = sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations WHERE success")
-            .fetch_one(sent("schema-version", &store.writer))
-            .await
-            .map_err(OpenError::Open)?;
-        match newest == MIGRATOR.iter().map(|migration| migration.version).max() {
-            true => Ok(store),
-            false => Err(OpenError::OtherVersion { path: path.to_path_buf() }),
-        }
+        examine::check_schema(&store.readers).await?;
+        Ok(store)
     }
 
     async fn connect(path: &Path, lock: Option<File>) -> Result<Self, OpenError> {
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .create_if_missing(lock.is_some())
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .foreign_keys(true)
-            .busy_timeout(BUSY_TIMEOUT);
+        let options = options(path).create_if_missing(lock.is_some());
         let pool = SqlitePoolOptions::new().acquire_timeout(ACQUIRE_TIMEOUT);
         let writer = pool.clone().max_connections(1).connect_with(options.clone()).await;
         let writer = writer.map_err(OpenError::Open)?;
-        let options = options.pragma("query_only", "on");
-        let readers = pool.max_connections(READERS).connect_lazy_with(options);
+        let readers = pool.max_connections(READERS).connect_lazy_with(options.pragma("query_only", "on"));
         Ok(Self { readers, writer, _lock: lock.map(Arc::new) })
+    }
+
+    /// To be read alone, whoever else uses the file. Its schema must be up to date.
+    pub async fn look(path: &Path) -> Result<Self, OpenError> {
+        if !path.exists() {
+            return Err(OpenError::Missing { path: path.to_path_buf() });
+        }
+        let options = options(path).create_if_missing(false).pragma("query_only", "on");
+        let pool = SqlitePoolOptions::new().acquire_timeout(ACQUIRE_TIMEOUT).max_connections(1);
+        let readers = pool.connect_with(options).await.map_err(OpenError::Open)?;
+        examine::check_schema(&readers).await?;
+        Ok(Self { writer: readers.clone(), readers, _lock: None })
     }
 
     /// Does the database answer?
@@ -104,6 +113,23 @@ impl SqliteStore {
     async fn writer(&self) -> Result<PoolConnection<Sqlite>, StoreError> {
         self.writer.acquire().await.map_err(aborted)
     }
+}
+
+fn options(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .foreign_keys(true)
+        .busy_timeout(BUSY_TIMEOUT)
+}
+
+/// Whether a copy was begun here that has not ended.
+async fn is_half_copied(conn: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar!(r#"SELECT EXISTS (SELECT 1 FROM copy_under_way) AS "is_half_copied!: bool""#)
+        .fetch_one(sent("half-copied", conn))
+        .await
 }
 
 /// Locks `<path>.lock` for this process. The lock ends with the process, however that ends.

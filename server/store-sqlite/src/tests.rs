@@ -11,8 +11,10 @@ use uuid::Uuid;
 
 use super::*;
 
+mod copies;
 mod managed;
 mod registers;
+mod release;
 
 catalog::store_conformance!(#[tokio::test] () {
     let folder = scratch_folder().unwrap();
@@ -45,7 +47,7 @@ async fn principals_can_be_made_beside_the_server_that_has_the_file() {
     assert_eq!(first.signing_key(&other).await.unwrap(), key);
     first.writer.execute("DELETE FROM _sqlx_migrations WHERE version > 1").await.unwrap();
     let refused = SqliteStore::open_beside(&path).await.unwrap_err();
-    assert!(matches!(refused, OpenError::OtherVersion { .. }), "{refused}");
+    assert!(matches!(refused, OpenError::SchemaTooOld), "{refused}");
 }
 
 #[tokio::test]

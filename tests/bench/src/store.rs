@@ -105,23 +105,13 @@ impl Store {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(location.to_owned());
     }
 
-    /// Deletes what was left over. What is gone already is no fault.
+    /// Deletes what was left over. What is gone already is no fault. On S3 it is left to go with its bucket: SeaweedFS
+    /// takes minutes for the thousands of files of losers.
     pub async fn sweep(&self) {
         let spare = std::mem::take(&mut *self.spare.lock().unwrap_or_else(PoisonError::into_inner));
-        for some in spare.chunks(AT_A_TIME) {
-            join_all(some.iter().map(|location| self.delete(location))).await;
-        }
-    }
-
-    async fn delete(&self, location: &str) {
-        match &self.place {
-            Place::Local => {
-                let _ = tokio::fs::remove_file(local(location)).await;
-            }
-            Place::S3 { client, .. } => {
-                if let Ok(key) = self.key(location) {
-                    let _ = client.delete(&key).await;
-                }
+        if matches!(self.place, Place::Local) {
+            for some in spare.chunks(AT_A_TIME) {
+                join_all(some.iter().map(|location| tokio::fs::remove_file(local(location)))).await;
             }
         }
     }

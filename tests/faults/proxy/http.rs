@@ -1,6 +1,7 @@
 //! Faults of HTTP: each connection carries one request and its answer.
 
 use std::io;
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -31,6 +32,10 @@ pub enum What {
     HoldAnswer(Gate),
     /// It is sent twice, one after the other; the second answer is given back.
     Repeat,
+    /// It takes this much longer.
+    Delay(Duration),
+    /// It never arrives; this status, and the code of an S3 store, is the answer.
+    Refuse(u16, &'static str),
 }
 
 impl Fault {
@@ -62,6 +67,8 @@ async fn carry(mut client: TcpStream, to: String, faults: Faults<Fault>) -> io::
             let mut server = TcpStream::connect(&to).await?;
             return server.write_all(&request[..(*bytes).min(request.len())]).await;
         }
+        Some(What::Refuse(status, code)) => return client.write_all(refusal(*status, code).as_bytes()).await,
+        Some(What::Delay(delay)) => tokio::time::sleep(*delay).await,
         Some(What::Hold(gate)) => gate.pass().await,
         Some(What::Repeat) => drop(ask(&to, &request).await?),
         _ => {}
@@ -75,6 +82,14 @@ async fn carry(mut client: TcpStream, to: String, faults: Faults<Fault>) -> io::
     }
     client.write_all(&answer).await?;
     client.shutdown().await
+}
+
+fn refusal(status: u16, code: &str) -> String {
+    let body = format!("<Error><Code>{code}</Code><Message>refused</Message></Error>");
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status} Refused\r\ncontent-type: application/xml\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )
 }
 
 /// The whole answer to a request that asks to close the connection after it.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -37,6 +38,8 @@ pub enum Place {
     Late(Gate),
     /// Nothing ends; the answer arrives once the gate opens.
     HoldAnswer(Gate),
+    /// The answer arrives so much later.
+    Delay(Duration),
 }
 
 impl Fault {
@@ -188,6 +191,10 @@ async fn answer(
             (Some(Place::BeforeCommandComplete), b'C') | (Some(Place::BeforeReadyForQuery), b'Z') => return Ok(()),
             (Some(Place::HoldAnswer(gate)), _) => {
                 gate.pass().await;
+                *under_way.lock().unwrap() = None;
+            }
+            (Some(Place::Delay(delay)), _) => {
+                tokio::time::sleep(delay).await;
                 *under_way.lock().unwrap() = None;
             }
             _ => {}

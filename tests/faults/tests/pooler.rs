@@ -101,3 +101,43 @@ async fn a_pooler_that_is_killed_leaves_no_wrong_answer() {
     let told = sent.await.unwrap();
     probe.settle(&prepared, told).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pooler_that_takes_the_statements_of_one_client_for_anothers_is_refused() {
+    let database = Database::create().await;
+    Frazil::start(&Launch::on(&database.url())).await.terminate();
+    let bouncer = Bouncer::before(&database.address(), 5);
+    let log = Frazil::refused(&Launch::on(&through(&database.url(), &bouncer.address())));
+    assert!(log.contains("takes the prepared statements of one for another's"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_schema_is_brought_up_to_date_through_a_pooler_in_transaction_mode() {
+    let database = Database::create().await;
+    let bouncer = Bouncer::before(&database.address(), 5);
+    let before = Proxy::postgres_with_names_apart(&bouncer.address()).await;
+    let log = Frazil::refused(&Launch::on(&through(&database.url(), &before.address())));
+    assert!(log.contains("run 'frazil migrate' with the URL of the database itself first"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pooler_that_refuses_the_settings_of_a_session_is_told_how_to_take_them() {
+    let database = Database::create().await;
+    let strict =
+        [("pool_mode", "session"), ("default_pool_size", "40"), ("ignore_startup_parameters", "extra_float_digits")];
+    let bouncer = Bouncer::with(&database.address(), &strict);
+    let log = Frazil::refused(&Launch::on(&through(&database.url(), &bouncer.address())));
+    assert!(log.contains("ignore_startup_parameters = extra_float_digits,options"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pooler_in_session_mode_is_as_good_as_none() {
+    let database = Database::create().await;
+    let session = [("pool_mode", "session"), ("default_pool_size", "40"), ("server_reset_query", "DISCARD ALL")];
+    let bouncer = Bouncer::with(&database.address(), &session);
+    let server = Frazil::start(&Launch::on(&through(&database.url(), &bouncer.address()))).await;
+    let mut probe = Probe::new(&server.catalog()).await;
+    let prepared = probe.append("second", spark_batch()).await;
+    let told = probe.send(&prepared).await;
+    assert!(probe.settle(&prepared, told).await);
+}

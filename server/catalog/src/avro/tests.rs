@@ -94,6 +94,33 @@ fn records_that_take_no_room_do_not_count_for_ever() {
 }
 
 #[test]
+fn types_with_names_that_are_no_avro_names_are_read() {
+    let schema = SCHEMA.replace("inner", "in/ner").replace(r#""r""#, r#""""#);
+    let mut read = Vec::new();
+    let whole = container(&schema, Codec::Null, &[row(1, Some("x"))]);
+    let note = |record: Value, _: &[u8]| {
+        read.push(record);
+        Ok(())
+    };
+    File::open(&whole).unwrap().for_each(note).unwrap();
+    assert_eq!(read, [row(1, Some("x"))]);
+}
+
+#[test]
+fn a_schema_that_is_none_is_unreadable() {
+    let whole = container(SCHEMA, Codec::Null, &[]);
+    let field = r#"{"name": "a", "type": "long", "field-id": 7}"#;
+    for (part, other) in [(field, r#""name""#), (r#""long""#, r#""lo""#), (r#""long""#, r#""l/""#), (r#""inner""#, "7")]
+    {
+        let at = whole.windows(part.len()).position(|window| window == part.as_bytes()).unwrap();
+        let mut damaged = whole.clone();
+        let padded = format!("{other:width$}", width = part.len());
+        damaged[at..at + part.len()].copy_from_slice(padded.as_bytes());
+        assert!(File::open(&damaged).is_err(), "{other}");
+    }
+}
+
+#[test]
 fn a_codec_that_nobody_knows_is_told() {
     let whole = container(SCHEMA, Codec::Null, &[]);
     let at = whole.windows(4).rposition(|window| window == b"null").unwrap();
@@ -119,4 +146,39 @@ fn a_file_is_inflated_no_further_than_its_bound_however_many_blocks_it_has() {
         read(&bomb(blocks_max)).unwrap();
         assert!(matches!(read(&bomb(blocks_max + 1)), Err(Unreadable::TooLong)));
     }
+}
+
+#[test]
+fn a_header_that_promises_more_than_there_is_sets_nothing_aside() {
+    let promising = [MAGIC, &long(1 << 28)].concat();
+    assert!(matches!(File::open(&promising), Err(Unreadable::Broken)));
+    let many = [MAGIC, &long(2_000), &[0; 4_000], &long(0)].concat();
+    assert!(matches!(File::open(&many), Err(Unreadable::TooComplex)));
+}
+
+#[test]
+fn a_schema_that_is_longer_than_any_is_refused() {
+    let doc = "x".repeat(SCHEMA_MAX_BYTES);
+    let whole =
+        container(&format!(r#"{{"type": "record", "name": "r", "doc": "{doc}", "fields": []}}"#), Codec::Null, &[]);
+    assert!(matches!(File::open(&whole), Err(Unreadable::TooComplex)));
+}
+
+#[test]
+fn records_that_cost_more_than_their_bytes_allow_are_given_up() {
+    let names: Vec<String> = (0..200).map(|n| format!(r#"{{"name": "n{n}", "type": "null"}}"#)).collect();
+    let schema = format!(
+        r#"{{"type": "record", "name": "r", "fields": [{{"name": "b", "type": "boolean"}}, {}]}}"#,
+        names.join(",")
+    );
+    let record = |_| {
+        let nulls = (0..200).map(|n| (format!("n{n}"), Value::Null));
+        Value::Record([("b".to_owned(), Value::Boolean(true))].into_iter().chain(nulls).collect())
+    };
+    let read = |count: usize| {
+        let records: Vec<Value> = (0..count).map(record).collect();
+        File::open(&container(&schema, Codec::Null, &records)).unwrap().for_each(|_, _| Ok(()))
+    };
+    read(1_000).unwrap();
+    assert!(matches!(read(3_000), Err(Unreadable::TooComplex)));
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use metrics::{counter, histogram};
+use metrics::counter;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
@@ -12,14 +12,8 @@ use crate::context::{Clock, RequestContext};
 use crate::error::{Error, Kind, Result};
 use crate::ident::{AttemptId, TableIdent, WarehouseId};
 
-/// Requests for a table, by what became of them.
-pub const COMMITS_TOTAL: &str = "frazil_commits_total";
-
 /// Refusals, by their reason.
 pub const REFUSALS_TOTAL: &str = "frazil_commit_refusals_total";
-
-/// From a request's arrival to the begin of the group that it went with.
-pub const WAIT: &str = "frazil_commit_wait_seconds";
 
 /// Log entries that were not written, because the database did not take them in time.
 pub const LOG_DROPPED_TOTAL: &str = "frazil_commit_log_dropped_total";
@@ -128,12 +122,6 @@ impl Journal {
     }
 }
 
-/// Counts a request whose outcome is certain.
-pub fn count(outcome: Outcome, passage: Passage) {
-    counter!(COMMITS_TOTAL, "outcome" => outcome.as_str()).increment(1);
-    histogram!(WAIT).record(passage.waited_ms as f64 / 1000.0);
-}
-
 /// The entry of a request.
 pub fn entry(
     ctx: &RequestContext,
@@ -180,7 +168,8 @@ pub fn failed(error: &Error, attempt: Option<AttemptId>) -> Ending {
     Ending { attempt, detail: Some(error.message().to_owned()), ..Ending::of(outcome) }
 }
 
-fn reason(kind: Kind) -> &'static str {
+/// What a refusal of this kind is counted under.
+pub fn reason(kind: Kind) -> &'static str {
     match kind {
         Kind::Unprocessable => "unprocessable",
         Kind::NoSuchTable | Kind::NoSuchNamespace | Kind::NoSuchWarehouse | Kind::NotFound => "missing",

@@ -29,6 +29,18 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Each at the place of its number.
+    pub const ALL: [Self; 8] = [
+        Outcome::Committed,
+        Outcome::Rebased,
+        Outcome::Duplicate,
+        Outcome::Unchanged,
+        Outcome::Refused,
+        Outcome::Conflicted,
+        Outcome::Failed,
+        Outcome::InDoubt,
+    ];
+
     /// As the stores and the API have it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -45,10 +57,7 @@ impl Outcome {
 
     /// The reverse of [`Self::as_str`].
     pub fn of(text: &str) -> Option<Self> {
-        use Outcome::{Committed, Conflicted, Duplicate, Failed, InDoubt, Rebased, Refused, Unchanged};
-        [Committed, Rebased, Duplicate, Unchanged, Refused, Conflicted, Failed, InDoubt]
-            .into_iter()
-            .find(|outcome| outcome.as_str() == text)
+        Self::ALL.into_iter().find(|outcome| outcome.as_str() == text)
     }
 }
 

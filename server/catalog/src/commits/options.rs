@@ -25,6 +25,8 @@ pub struct CommitOptions {
     /// How long a position that has no order is remembered.
     pub equality_retention: Duration,
     pub retention: Retention,
+    /// Tables that metrics show by their names; all others are shown as one.
+    pub tables_shown_max: usize,
 }
 
 /// For how long what was written beside the pointers is kept, in days.
@@ -46,6 +48,7 @@ impl Default for CommitOptions {
             manifest_cache_bytes: 64 << 20,
             equality_retention: Duration::from_secs(7 * 24 * 60 * 60),
             retention: Retention { lineage_days: 0, log_days: 30, event_days: 7 },
+            tables_shown_max: 100,
         }
     }
 }

@@ -39,6 +39,7 @@ enum Origin {
 
 /// A part that is ready to be written.
 pub(super) struct Ready {
+    pub ident: TableIdent,
     pub change: PointerChange,
     pub target: Target,
     /// `None` where the document stays as it is.
@@ -186,7 +187,7 @@ impl Part {
         if let (Origin::Pointer(pointer), false) = (&origin, is_changed) {
             let target = Target::standing(pointer);
             let change = PointerChange::Move { from: pointer.clone(), target: target.clone(), news };
-            return Ok(Ready { change, target, document: None, files, events, dropped_files });
+            return Ok(Ready { ident, change, target, document: None, files, events, dropped_files });
         }
         let previous = match &origin {
             Origin::Pointer(pointer) => Some(pointer.metadata_location.as_str()),
@@ -201,11 +202,15 @@ impl Part {
         let document = blocking::run(move || Ok(Arc::new(TableDocument::encoded(metadata)))).await?;
         let change = match origin {
             Origin::Pointer(from) => PointerChange::Move { from, target: target.clone(), news },
-            Origin::Nothing(id) => {
-                PointerChange::Create { id, ident, kind: TabularKind::Table, target: target.clone(), news }
-            }
+            Origin::Nothing(id) => PointerChange::Create {
+                id,
+                ident: ident.clone(),
+                kind: TabularKind::Table,
+                target: target.clone(),
+                news,
+            },
         };
-        Ok(Ready { change, target, document: Some(document), files, events, dropped_files })
+        Ok(Ready { ident, change, target, document: Some(document), files, events, dropped_files })
     }
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use metrics::gauge;
 use tokio::sync::{Notify, OwnedMutexGuard, oneshot};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tracing::Span;
 
 use crate::commits::Change;
 use crate::commits::group::{Rebased, Releases, Turns, Waiting, choose};
@@ -54,6 +55,10 @@ pub(super) struct Member {
     /// Unique in its queue.
     place: u64,
     answer: oneshot::Sender<Said>,
+    /// Of its commit, in the trace of its request.
+    pub span: Span,
+    /// Of its time in the queue; none while it is being served.
+    queued: Span,
 }
 
 /// An answer, and how long it is held back from whoever waits for it.
@@ -221,6 +226,8 @@ impl Queue {
             writer,
             place,
             answer,
+            span: Span::current(),
+            queued: tracing::info_span!("commit queue"),
         });
         drop(state);
         gauge!(QUEUE_DEPTH).increment(1);
@@ -275,6 +282,7 @@ impl Queue {
         let mut group: Vec<Member> = chosen.iter().filter_map(|at| waiting[*at].take()).collect();
         state.waiting = waiting.into_iter().flatten().collect();
         for member in &mut group {
+            member.queued = Span::none();
             if member.judged == 0 {
                 member.waited = now.saturating_duration_since(member.arrived);
             }

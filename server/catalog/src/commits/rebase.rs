@@ -13,13 +13,13 @@ use crate::warehouses::Warehouse;
 
 mod class;
 mod lists;
-mod manifest;
+pub(crate) mod manifest;
 pub(crate) mod manifest_list;
 pub(crate) mod merge;
 mod need;
 mod rules;
 mod spot;
-mod unmerge;
+pub(crate) mod unmerge;
 
 pub use lists::{Lists, Unreadable};
 pub use need::need;

@@ -7,10 +7,11 @@ use std::time::Duration;
 use metrics::{counter, histogram};
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 use uuid::Uuid;
 
-use crate::commits::journal::{Ending, Passage, Subject, count, entry, failed};
+use crate::audit;
+use crate::commits::journal::{Ending, Passage, Subject, entry, failed};
 use crate::commits::judge::{Asking, Fit, Judge, Verdict};
 use crate::commits::known::{Landing, in_doubt, landing};
 use crate::commits::lineage::{Class, LedgerRead};
@@ -49,6 +50,17 @@ const TURN_LOOKS_BACK: usize = 1_024;
 
 pub(super) const TOO_SLOW: &str = "the table moved on faster than this commit could follow; nothing was changed";
 
+/// The refusal of a request that was judged so many times. One that nobody got to meets no conflict: what held it up may
+/// be a store that hangs.
+fn overdue_after(judged: u32) -> Error {
+    match judged {
+        0 => {
+            Error::new(Kind::Unavailable, "the commit waited for its turn until its time was over; nothing was changed")
+        }
+        _ => Error::conflict(TOO_SLOW),
+    }
+}
+
 /// A member whose answer depends on the swap.
 struct Joined {
     member: Member,
@@ -71,7 +83,7 @@ impl Commits {
         while !group.is_empty() {
             crate::failpoint::reach("commit-taken").await;
             histogram!(GROUP_SIZE).record(group.len() as f64);
-            let span = tracing::info_span!("commit group", size = group.len(), lost);
+            let span = group_span(&group, lost);
             group = self.round(&queue, &warehouse, group).instrument(span).await;
             lost += 1;
             let (overdue, rest): (Vec<_>, Vec<_>) = group.into_iter().partition(Member::is_overdue);
@@ -95,14 +107,16 @@ impl Commits {
             return self.refuse_all(warehouse, overdue, 1, &error, None);
         }
         for member in self.not_landed(warehouse, overdue).await {
-            self.refuse(warehouse, member, 1, Error::conflict(TOO_SLOW));
+            let error = overdue_after(member.judged);
+            self.refuse(warehouse, member, 1, error);
         }
     }
 
     /// Returns the members that are to be judged again.
     async fn round(&self, queue: &Queue, warehouse: &Arc<Warehouse>, group: Vec<Member>) -> Vec<Member> {
         let size = group.len();
-        let (mut judge, group) = match self.begin(queue, warehouse, group).await {
+        let reading = tracing::info_span!("commit read");
+        let (mut judge, group) = match self.begin(queue, warehouse, group).instrument(reading).await {
             Ok(begun) => begun,
             Err((group, error)) => {
                 self.refuse_all(warehouse, group, size, &error, None);
@@ -122,7 +136,8 @@ impl Commits {
                 arrived: Some(member.arrived),
                 is_abandoned: member.ticket.is_abandoned(),
             };
-            match judge.judge(&asking).await {
+            let judging = tracing::info_span!("commit judge", snapshot_id = member.change.intent.moved_to);
+            match judge.judge(&asking).instrument(judging).await {
                 Ok(Verdict::Waits) => later.push(member),
                 Ok(verdict) => {
                     queue.end_turn(&member);
@@ -263,7 +278,9 @@ impl Commits {
         let log = joined.iter().map(|one| one.logged(warehouse.id, uuid, attempt, size)).collect();
         let receipts = joined.iter().filter(|one| one.is_applied());
         let receipts: Vec<Receipt> = receipts.filter_map(|one| one.member.ticket.receipt(answer.clone())).collect();
-        match self.write_and_swap(&ctx, warehouse, vec![written], Attempted { attempt, receipts, log }).await {
+        let changes = joined.iter().filter(|one| one.is_applied()).map(|one| one.told(warehouse)).collect();
+        let attempted = Attempted { attempt, receipts, log, changes };
+        match self.write_and_swap(&ctx, warehouse, vec![written], attempted).await {
             Ok(SwapOutcome::Applied) => {
                 queue.changed(rebased);
                 queue.wrote(began.elapsed());
@@ -336,11 +353,11 @@ impl Commits {
     }
 
     fn watch(&self, warehouse: &Warehouse, one: &Joined, size: usize) {
-        count(one.outcome, one.member.passage(size));
+        let (ctx, change) = (&one.member.ctx, &one.member.change);
+        self.watch.answered(ctx, warehouse, change, (one.outcome, one.member.passage(size)));
         one.fit.count();
-        let change = &one.member.change;
         if let Some(identity) = change.intent.identity().filter(|_| one.is_applied()) {
-            self.watch.committed(warehouse, &change.ident, &identity.writer, one.member.ctx.now_ms());
+            self.watch.committed(warehouse, &change.ident, &identity.writer, ctx.now_ms());
         }
     }
 
@@ -399,7 +416,7 @@ impl Commits {
         passage: Passage,
         ending: Ending,
     ) {
-        count(ending.outcome, passage);
+        self.watch.answered(ctx, warehouse, change, (ending.outcome, passage));
         if let Some(pointer) = &change.read.pointer {
             let subject = Subject { warehouse: warehouse.id, table_uuid: pointer.uuid, ident: &change.ident };
             self.journal.write([entry(ctx, subject, &change.intent, passage, ending)]);
@@ -428,6 +445,17 @@ impl Fit {
     }
 }
 
+/// Goes on with the trace of the first member, and is linked with those of the others, so that each leads to it.
+fn group_span(group: &[Member], lost: u32) -> Span {
+    let (first, others) = group.split_first().expect("a group that is served has a member");
+    let span = tracing::info_span!(parent: &first.span, "commit group", size = group.len(), lost);
+    for other in others {
+        span.follows_from(&other.span);
+        other.span.follows_from(&span);
+    }
+    span
+}
+
 fn members(joined: Vec<Joined>) -> impl Iterator<Item = Member> {
     joined.into_iter().map(|one| one.member)
 }
@@ -449,6 +477,17 @@ impl Joined {
         let subject = Subject { warehouse, table_uuid, ident: &change.ident };
         let ending = Ending { duplicate_of: self.duplicate_of, attempt: Some(attempt), ..Ending::of(self.outcome) };
         entry(&self.member.ctx, subject, &change.intent, self.member.passage(group_size), ending)
+    }
+
+    /// What the audit log tells of it.
+    fn told(&self, warehouse: &Warehouse) -> audit::Entry {
+        let Member { ctx, change, span, .. } = &self.member;
+        let snapshot_id = change.intent.snapshot.as_ref().map(|snapshot| snapshot.id());
+        audit::Entry::new(ctx, "table.commit")
+            .warehouse(&warehouse.name)
+            .table(&change.ident)
+            .commit(self.outcome.as_str(), snapshot_id)
+            .within(span)
     }
 
     /// Whether the swap is for its own change, so that its answer is kept with its key in the swap itself.

@@ -6,7 +6,9 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::join_all;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tracing::Instrument;
 
+use crate::audit;
 use crate::commits::journal::Journal;
 use crate::commits::store::{CommitStore, Resolution, Swap, SwapOutcome};
 use crate::context::{Clock, RequestContext};
@@ -26,18 +28,34 @@ const ASK_MAX: Duration = Duration::from_secs(10);
 /// How long after the deadline the answer to a swap is still waited for.
 pub(super) const SETTLE_TIME: Duration = Duration::from_secs(5);
 
-/// The files that were written for a swap alone.
+/// How long an answer waits for the deletion of what was written in vain.
+const DISCARD_WAIT: Duration = Duration::from_secs(1);
+
+/// What hangs on a swap besides its rows.
 pub struct Written {
     pub documents: Documents,
     pub warehouse: Arc<Warehouse>,
+    /// The files that were written for it alone.
     pub locations: Vec<String>,
     /// Hears of a swap that was in doubt and turns out to have been lost.
     pub journal: Option<Journal>,
+    /// What it changes, for the audit log.
+    pub changes: Vec<audit::Entry>,
 }
 
 impl Written {
-    /// No pointer refers to them, and none ever will.
+    /// The swap has landed.
+    fn tell(self) {
+        self.changes.into_iter().for_each(audit::record);
+    }
+
+    /// No pointer refers to them, and none ever will. A store that hangs does not keep the answer: it is waited for no
+    /// longer than a moment, and they are deleted when they can be.
     pub async fn discard(self) {
+        let _ = timeout(DISCARD_WAIT, tokio::spawn(self.delete())).await;
+    }
+
+    async fn delete(self) {
         let mut discards = Vec::with_capacity(self.locations.len());
         for location in &self.locations {
             discards.push(self.documents.discard(&self.warehouse, location).boxed());
@@ -69,7 +87,7 @@ impl Swapper {
             }
         };
         match &outcome {
-            Ok(SwapOutcome::Applied) => {}
+            Ok(SwapOutcome::Applied) => written.tell(),
             Err(error) if error.kind() == Kind::StateUnknown => self.go_on_asking(ctx, swap, written),
             Ok(_) | Err(_) => written.discard().await,
         }
@@ -79,7 +97,7 @@ impl Swapper {
     /// Sends the swap once. It runs to its end even where the deadline comes first: what was sent cannot be taken back.
     async fn send(&self, ctx: &RequestContext, swap: Swap) -> Result<SwapOutcome, StoreError> {
         let store = self.store.clone();
-        let sent = tokio::spawn(async move { store.swap(&swap).await });
+        let sent = tokio::spawn(async move { store.swap(&swap).await }.in_current_span());
         crate::failpoint::reach("swap-sent").await;
         match timeout_at(ctx.deadline + SETTLE_TIME, sent).await {
             Ok(Ok(outcome)) => outcome,
@@ -110,11 +128,15 @@ impl Swapper {
         tokio::spawn(async move {
             let committed = this.ask(attempt, clock.as_ref(), None).await;
             tracing::warn!(%attempt, committed, "an attempt in doubt is settled");
-            if committed == Some(false) {
-                if let Some(journal) = &written.journal {
-                    journal.correct(log, clock.as_ref());
+            match committed {
+                Some(false) => {
+                    if let Some(journal) = &written.journal {
+                        journal.correct(log, clock.as_ref());
+                    }
+                    written.discard().await;
                 }
-                written.discard().await;
+                Some(true) => written.tell(),
+                None => {}
             }
         });
     }

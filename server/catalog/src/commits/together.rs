@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::audit;
 use crate::blocking;
-use crate::commits::journal::{Ending, Passage, Subject, count, entry, failed};
+use crate::commits::journal::{Ending, Passage, Subject, entry, failed};
 use crate::commits::judge::{Asking, Fit, Verdict};
 use crate::commits::known::current;
 use crate::commits::log::{LogEntry, Outcome};
@@ -97,16 +98,20 @@ impl Commits {
             drafted.duplicates()?;
             let attempt = AttemptId(ctx.new_id());
             let log = drafted_log(ctx, warehouse, changes, &drafted, (attempt, attempts));
+            let told = told(ctx, warehouse, changes, &drafted);
             let parts = ready(ctx, drafted.parts).await?;
             let answer = answer(&parts);
             let receipts = ticket.receipt(answer.clone()).into_iter().collect();
             let outcomes: Vec<Outcome> = log.iter().map(|entry| entry.outcome).collect();
-            let swapped = self.write_and_swap(ctx, warehouse, parts, Attempted { attempt, receipts, log }).await;
+            let attempted = Attempted { attempt, receipts, log, changes: told };
+            let swapped = self.write_and_swap(ctx, warehouse, parts, attempted).await;
             // Whatever came of it: what others have read before may be old.
             doors.changed();
             match swapped? {
                 SwapOutcome::Applied => {
-                    outcomes.into_iter().for_each(|outcome| count(outcome, Passage::default()));
+                    for (change, outcome) in changes.iter().zip(outcomes) {
+                        self.watch.answered(ctx, warehouse, change, (outcome, Passage::default()));
+                    }
                     return Ok(Ran::Done(answer));
                 }
                 SwapOutcome::KeyTaken => return Ok(Ran::KeyTaken),
@@ -219,4 +224,19 @@ fn drafted_log(
         entry(ctx, subject, &change.intent, passage, ending)
     };
     changes.iter().zip(drafted.parts.iter().zip(&drafted.verdicts)).map(of).collect()
+}
+
+/// What the audit log tells: each table that is changed.
+fn told(ctx: &RequestContext, warehouse: &Warehouse, changes: &[Change], drafted: &Drafted) -> Vec<audit::Entry> {
+    let drafts = drafted.parts.iter().zip(&drafted.verdicts);
+    let applied = changes.iter().zip(drafts).filter(|(_, (_, verdict))| matches!(verdict, Verdict::Applied(_)));
+    let entry = |(change, (part, _)): (&Change, (&Part, &Verdict))| {
+        let action = if part.pointer().is_some() { "table.commit" } else { "table.create" };
+        let snapshot_id = change.intent.snapshot.as_ref().map(|snapshot| snapshot.id());
+        audit::Entry::new(ctx, action)
+            .warehouse(&warehouse.name)
+            .table(&change.ident)
+            .commit(Outcome::Committed.as_str(), snapshot_id)
+    };
+    applied.map(entry).collect()
 }

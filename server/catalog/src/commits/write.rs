@@ -6,6 +6,7 @@ use futures::FutureExt;
 use futures::future::join_all;
 use tracing::Instrument;
 
+use crate::audit;
 use crate::commits::Commits;
 use crate::commits::log::LogEntry;
 use crate::commits::part::Ready;
@@ -27,6 +28,8 @@ pub(super) struct Attempted {
     pub attempt: AttemptId,
     pub receipts: Vec<Receipt>,
     pub log: Vec<LogEntry>,
+    /// What of it the audit log tells.
+    pub changes: Vec<audit::Entry>,
 }
 
 impl Commits {
@@ -38,12 +41,13 @@ impl Commits {
         parts: Vec<Ready>,
         attempted: Attempted,
     ) -> Result<SwapOutcome> {
-        let Attempted { attempt, receipts, log } = attempted;
+        let Attempted { attempt, receipts, log, changes } = attempted;
         let written = Written {
             documents: self.tables.documents.clone(),
             warehouse: warehouse.clone(),
             locations: parts.iter().flat_map(Ready::locations).map(str::to_owned).collect(),
             journal: Some(self.journal.clone()),
+            changes,
         };
         let writing = tracing::info_span!("commit files", files = written.locations.len());
         if let Err(error) = self.write_files(warehouse, &parts).instrument(writing).await {
@@ -66,7 +70,7 @@ impl Commits {
         let outcome = self.swapper.swap(ctx, &swap, written).instrument(swapping).await;
         if matches!(outcome, Ok(SwapOutcome::Applied)) {
             crate::failpoint::reach("swap-applied").await;
-            self.publish(warehouse, parts).await;
+            self.publish(ctx, warehouse, parts).await;
         }
         outcome
     }
@@ -105,9 +109,10 @@ impl Commits {
         parts.iter().flat_map(|part| &part.dropped_files).map(task).collect()
     }
 
-    async fn publish(&self, warehouse: &Warehouse, parts: Vec<Ready>) {
+    async fn publish(&self, ctx: &RequestContext, warehouse: &Warehouse, parts: Vec<Ready>) {
         for part in parts {
             let Some(document) = part.document else { continue };
+            self.watch.changed(warehouse, &part.ident, &document, ctx.now_ms());
             let documents = &self.tables.documents;
             if let Some(outlived) = document.metadata.metadata_log().iter().rev().nth(1) {
                 documents.outlived(warehouse, &outlived.metadata_file).await;

@@ -15,6 +15,7 @@ use url::{Host, Url};
 use super::fault::Fault;
 use super::secret::{Secret, SecretsKey};
 use super::storage::{AdlsStorage, GcsStorage, REGION_OF_ENDPOINTS, S3Storage, Storage};
+use super::traced::Traced;
 use crate::blocking;
 use crate::error::{Error, Kind, Result};
 use crate::location::Location;
@@ -67,7 +68,12 @@ impl StoreKey {
 
     /// Opens the secrets, asks for the region of the bucket where nobody names it, and makes the client. No secret is
     /// read out of the server's `own_files`.
-    pub async fn connect(self, key: Option<SecretsKey>, own_files: Arc<[PathBuf]>) -> Result<Arc<dyn ObjectStore>> {
+    pub async fn connect(
+        self,
+        key: Option<SecretsKey>,
+        own_files: Arc<[PathBuf]>,
+        traced: Traced,
+    ) -> Result<Arc<dyn ObjectStore>> {
         let stored = self.storage.clone();
         let open = move || {
             stored.check_files(&own_files)?;
@@ -79,16 +85,25 @@ impl StoreKey {
             Storage::S3(s3) if !knows_region(s3) => Some(region_of(&self.bucket, &client_options(None)).await?),
             _ => None,
         };
-        blocking::run(move || self.build(&opened, region)).await
+        blocking::run(move || self.build(&opened, region, traced)).await
     }
 
-    fn build(&self, opened: &Storage, region: Option<String>) -> Result<Arc<dyn ObjectStore>> {
+    fn build(&self, opened: &Storage, region: Option<String>, traced: Traced) -> Result<Arc<dyn ObjectStore>> {
         let unusable = |_| unusable(&self.bucket, opened);
         Ok(match opened {
             Storage::File => Arc::new(LocalFileSystem::new().with_fsync(true)),
-            Storage::S3(s3) => Arc::new(s3_builder(&self.bucket, s3, region)?.build().map_err(unusable)?),
-            Storage::Gcs(gcs) => Arc::new(gcs_builder(&self.bucket, gcs).build().map_err(unusable)?),
-            Storage::Adls(adls) => Arc::new(self.adls_builder(adls)?.build().map_err(unusable)?),
+            Storage::S3(s3) => {
+                let builder = s3_builder(&self.bucket, s3, region)?.with_http_connector(traced);
+                Arc::new(builder.build().map_err(unusable)?)
+            }
+            Storage::Gcs(gcs) => {
+                let builder = gcs_builder(&self.bucket, gcs).with_http_connector(traced);
+                Arc::new(builder.build().map_err(unusable)?)
+            }
+            Storage::Adls(adls) => {
+                let builder = self.adls_builder(adls)?.with_http_connector(traced);
+                Arc::new(builder.build().map_err(unusable)?)
+            }
         })
     }
 
@@ -327,7 +342,13 @@ mod tests {
     async fn half_a_key_makes_no_client() {
         let half = Storage::S3(S3Storage { secret_access_key: None, session_token: None, ..keys() });
         let key = StoreKey::of(&Location::parse("s3://b/x").unwrap(), &half).unwrap();
-        assert!(key.connect(None, Arc::default()).await.unwrap_err().message().contains("secret-access-key"));
+        assert!(
+            key.connect(None, Arc::default(), Traced(Vec::new))
+                .await
+                .unwrap_err()
+                .message()
+                .contains("secret-access-key")
+        );
     }
 
     #[test]

@@ -49,9 +49,9 @@ impl<'a> Probe<'a> {
         Self { files, place, folder, object, content: Bytes::from(id.to_string()), tried_within: TRIED_WITHIN }
     }
 
-    /// Leaves nothing behind where the store lets it, whatever fails or takes too long. A store that does not answer is
-    /// not waited for.
-    pub async fn run(&self) -> Result<()> {
+    /// When the store wrote the object, by its own clock. Leaves nothing behind where the store lets it, whatever fails or
+    /// takes too long. A store that does not answer is not waited for.
+    pub async fn run(&self) -> Result<i64> {
         let mut may_be_written = false;
         let tried = timeout(self.tried_within, self.tried(&mut may_be_written)).await;
         let tried = tried.unwrap_or_else(|_| Err(self.too_slow(self.tried_within)));
@@ -59,10 +59,12 @@ impl<'a> Probe<'a> {
             return tried;
         }
         let cleaned_up = timeout(CLEANED_UP_WITHIN, self.clean_up()).await;
-        tried.and(cleaned_up.unwrap_or_else(|_| Err(self.too_slow(CLEANED_UP_WITHIN))))
+        let written_ms = tried?;
+        cleaned_up.unwrap_or_else(|_| Err(self.too_slow(CLEANED_UP_WITHIN)))?;
+        Ok(written_ms)
     }
 
-    async fn tried(&self, may_be_written: &mut bool) -> Result<()> {
+    async fn tried(&self, may_be_written: &mut bool) -> Result<i64> {
         self.files.named(self.place, self.object.as_str()).await.map_err(self.failed(Step::Connect))?;
         *may_be_written = true;
         if let Err(error) = self.write(self.content.clone()).await {
@@ -81,17 +83,17 @@ impl<'a> Probe<'a> {
         deleted
     }
 
-    async fn check_written(&self) -> Result<()> {
+    async fn check_written(&self) -> Result<i64> {
         let location = self.object.as_str();
         let read = self.files.read(self.place, location, READ_LIMIT_BYTES).await.map_err(self.failed(Step::Read))?;
         if read != self.content {
             return Err(self.misbehaved(Step::Read, "gives back other bytes than were written"));
         }
-        if !self.is_listed().await.map_err(self.failed(Step::List))? {
+        let Some(written_ms) = self.listed_as_of().await.map_err(self.failed(Step::List))? else {
             return Err(self.misbehaved(Step::List, "does not list what was written"));
-        }
+        };
         match self.write(Bytes::from_static(b"overwritten")).await {
-            Err(FileError::AlreadyExists { .. }) => Ok(()),
+            Err(FileError::AlreadyExists { .. }) => Ok(written_ms),
             Err(error) => Err(self.failed(Step::WriteAgain)(error)),
             Ok(()) => Err(self.misbehaved(
                 Step::WriteAgain,
@@ -105,9 +107,9 @@ impl<'a> Probe<'a> {
         self.files.write_new(self.place, self.object.as_str(), content).await
     }
 
-    async fn is_listed(&self) -> std::result::Result<bool, FileError> {
+    async fn listed_as_of(&self) -> std::result::Result<Option<i64>, FileError> {
         let object = self.files.named(self.place, self.object.as_str()).await?;
-        self.files.observed("list", &object, object.is_listed()).await
+        self.files.observed("list", &object, object.listed_as_of()).await
     }
 
     /// An error that names the step, the location and the way to mend it.

@@ -1,16 +1,18 @@
 //! The layer that asks every request who sends it, before a byte of its body is read.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 
-use axum::extract::{ConnectInfo, MatchedPath, Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{Extensions, HeaderMap, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use catalog::context::lapsed;
 use metrics::counter;
 use tokio::time::Instant;
 
-use crate::api::Api;
 use crate::api::error::ApiError;
+use crate::api::source::Source;
+use crate::api::{Api, edge};
 use crate::auth::{Authenticator, Caller, Denied};
 
 /// Requests that were not let through, by why.
@@ -31,6 +33,7 @@ pub async fn ask(State(api): State<Api>, request: Request, next: Next) -> Respon
 
 /// With the caller on the request, for the handlers, and on the answer, for the log.
 async fn answer(caller: Caller, mut request: Request, next: Next) -> Response {
+    edge::tell_principal(caller.principal.name());
     request.extensions_mut().insert(caller.clone());
     let mut response = next.run(request).await;
     response.extensions_mut().insert(caller);
@@ -54,10 +57,9 @@ fn is_commit(request: &Request) -> bool {
     *request.method() == Method::POST && COMMITS.contains(&route)
 }
 
-/// The address that a request comes from.
+/// The address that a request comes from. All that came by no network are one.
 pub fn source(extensions: &Extensions) -> IpAddr {
-    let peer = extensions.get::<ConnectInfo<SocketAddr>>();
-    peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip())
+    extensions.get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Source(address)| *address)
 }
 
 async fn refuse(auth: &Authenticator, source: IpAddr, denied: Denied) -> Response {
@@ -67,10 +69,7 @@ async fn refuse(auth: &Authenticator, source: IpAddr, denied: Denied) -> Respons
             None => ("wrong", ApiError::wrong_token(&why)),
             Some(error) => ("limited", error),
         },
-        Denied::Lapsed(caller) => match caller.principal.lapse() {
-            Some(lapse) => ("lapsed", lapse.into()),
-            None => ("wrong", ApiError::no_token()),
-        },
+        Denied::Lapsed(_) => ("lapsed", lapsed().into()),
         Denied::Unavailable(error) => ("unavailable", error.into()),
     };
     counter!(REFUSALS, "reason" => reason).increment(1);

@@ -4,7 +4,7 @@ use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn,
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
     Components, ContentBuilder, HeaderBuilder, InfoBuilder, License, ObjectBuilder, OpenApi, OpenApiBuilder, Ref,
-    RefOr, Required, Response, ResponseBuilder, Type,
+    RefOr, Required, Response, ResponseBuilder, Server, Type,
 };
 use utoipa::{PartialSchema, ToSchema};
 use utoipa_swagger_ui::{Config, SwaggerUi};
@@ -70,7 +70,7 @@ pub fn head() -> OpenApi {
     let mut head = head.build();
     let components = head.components.get_or_insert_with(Components::new);
     let bearer = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
-    components.security_schemes.insert(BEARER.to_owned(), bearer);
+    components.security_schemes.insert(BEARER.to_owned(), bearer.into());
     components.schemas.insert(ErrorModel::name().into_owned(), ErrorModel::schema());
     components.schemas.insert(IcebergErrorResponse::name().into_owned(), IcebergErrorResponse::schema());
     head
@@ -91,7 +91,20 @@ pub fn document() -> OpenApi {
 
 /// The whole document as it is served, and kept in `openapi/frazil.yaml`.
 pub fn yaml() -> String {
-    document().to_yaml().expect("the document has no key that YAML cannot write")
+    to_yaml(&document())
+}
+
+/// The whole document of a server with a base path.
+pub fn yaml_below(base_path: &str) -> String {
+    let mut document = document();
+    if !base_path.is_empty() {
+        document.servers = Some(vec![Server::new(base_path)]);
+    }
+    to_yaml(&document)
+}
+
+fn to_yaml(document: &OpenApi) -> String {
+    document.to_yaml().expect("the document has no key that YAML cannot write")
 }
 
 /// The operations in the order of their paths.
@@ -110,9 +123,9 @@ pub fn operations(document: &OpenApi) -> impl Iterator<Item = Listed<'_>> {
     })
 }
 
-/// The document as pages, made of files in this binary.
+/// The document as pages, made of files in this binary. They find it wherever a proxy or a base path puts them.
 pub fn swagger_ui() -> SwaggerUi {
-    SwaggerUi::new("/docs").config(Config::from("/openapi.yaml"))
+    SwaggerUi::new("/docs").config(Config::from("../openapi.yaml"))
 }
 
 fn slots(item: &mut PathItem) -> [(&'static str, Option<&mut Operation>); 5] {

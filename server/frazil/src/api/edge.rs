@@ -3,16 +3,18 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{MatchedPath, OriginalUri, Request};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use catalog::context::Noted;
 use catalog::error::{Error, Kind};
-use tokio::sync::Semaphore;
+use catalog::ident::NamespaceIdent;
 use tokio::time::Instant;
-use tracing::{Instrument, field};
+use tracing::{Instrument, Span, field};
 
 use crate::api::error::{ApiError, Failure};
+use crate::auth::Caller;
 use crate::telemetry;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -41,20 +43,84 @@ fn request_id(request: &Request) -> Arc<str> {
     told.filter(fits).map_or_else(|| uuid::Uuid::now_v7().to_string().into(), Arc::from)
 }
 
-/// One span and one set of measures per request, named by the route and never by the path that was asked for.
-pub async fn observe(request: Request, next: Next) -> Response {
-    let (method, began) = (request.method().clone(), Instant::now());
+/// One span, one line of log and one set of measures per request, named by the route and never by the path that was asked
+/// for.
+pub async fn observe(mut request: Request, next: Next) -> Response {
+    let (method, began, noted) = (request.method().clone(), Instant::now(), Noted::default());
     let route =
         request.extensions().get::<MatchedPath>().map_or("unmatched".into(), |path| Arc::<str>::from(path.as_str()));
-    let id = request.extensions().get::<RequestId>().map_or("", |id| &id.0);
-    let span = tracing::info_span!("request", %method, %route, id, status = field::Empty);
-    telemetry::continue_trace(&span, request.headers());
+    let span = request_span(&request, &method, &route);
+    request.extensions_mut().insert(noted.clone());
     let response = next.run(request).instrument(span.clone()).await;
-    span.record("status", response.status().as_u16());
-    let latency = began.elapsed();
-    span.in_scope(|| tracing::info!(status = response.status().as_u16(), latency_ms = latency.as_millis(), "answered"));
-    telemetry::count_request(&method, &route, response.status(), latency);
+    let (status, latency) = (response.status(), began.elapsed());
+    span.record("status", status.as_u16());
+    span.record("outcome", noted.outcome().unwrap_or_else(|| outcome(status)));
+    span.record("principal", principal(&response));
+    if status.is_server_error() {
+        span.record("otel.status_code", "ERROR");
+    }
+    span.in_scope(|| tracing::info!(latency_ms = latency.as_micros() as f64 / 1000.0, "answered"));
+    telemetry::count_request(&method, &route, status, latency);
     response
+}
+
+/// The fields of every line and every trace of a request; docs/observability.md lists them.
+fn request_span(request: &Request, method: &Method, route: &str) -> Span {
+    let request_id = request.extensions().get::<RequestId>().map_or("", |id| &id.0);
+    let span = tracing::info_span!(
+        "request",
+        otel.name = %format_args!("{method} {route}"),
+        otel.kind = "server",
+        otel.status_code = field::Empty,
+        %method,
+        route,
+        request_id,
+        trace_id = field::Empty,
+        principal = field::Empty,
+        warehouse = field::Empty,
+        namespace = field::Empty,
+        table = field::Empty,
+        status = field::Empty,
+        outcome = field::Empty,
+    );
+    if let Some(id) = telemetry::continue_trace(&span, request.headers()) {
+        span.record("trace_id", field::display(id));
+    }
+    span
+}
+
+/// What became of a request, where nobody noted more than its status.
+fn outcome(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::TOO_MANY_REQUESTS => "failed",
+        status if status.is_server_error() => "failed",
+        status if status.is_client_error() => "refused",
+        _ => "ok",
+    }
+}
+
+/// Who called, as the layer that asks has left it on the answer.
+fn principal(response: &Response) -> &str {
+    response.extensions().get::<Caller>().map_or("anonymous", |caller| caller.principal.name())
+}
+
+/// Says in the log who called.
+pub fn tell_principal(name: &str) {
+    Span::current().record("principal", name);
+}
+
+/// Says in the log which warehouse the request is for.
+pub fn tell_warehouse(name: &str) {
+    Span::current().record("warehouse", name);
+}
+
+pub fn tell_namespace(namespace: &NamespaceIdent) {
+    Span::current().record("namespace", field::display(namespace));
+}
+
+/// The name of a table or view.
+pub fn tell_table(name: &str) {
+    Span::current().record("table", name);
 }
 
 /// Turns a failure into Iceberg's error shape and logs its causes; an answer to HEAD stays without a body.
@@ -95,19 +161,6 @@ fn without_body(response: Response) -> Response {
     Response::from_parts(parts, axum::body::Body::empty())
 }
 
-/// Turns a request away before it has touched anything, where too many are under way.
-pub async fn shed_load(State(places): State<Arc<Semaphore>>, request: Request, next: Next) -> Response {
-    match places.try_acquire() {
-        Ok(_place) => next.run(request).await,
-        Err(_) => {
-            telemetry::count_shed();
-            let error =
-                Error::new(Kind::Overloaded, "too many requests are under way: come back after Retry-After seconds");
-            ApiError::from(error).into_response()
-        }
-    }
-}
-
 /// The answer where a handler panicked.
 pub fn answer_panic(panic: Box<dyn Any + Send>) -> Response {
     let text = panic.downcast_ref::<String>().cloned();
@@ -116,10 +169,10 @@ pub fn answer_panic(panic: Box<dyn Any + Send>) -> Response {
     ApiError::from(Error::new(Kind::Internal, "a handler panicked").with_source(cause)).into_response()
 }
 
-pub async fn no_such_route(request: Request) -> ApiError {
-    ApiError::no_such_route(request.uri().path())
+pub async fn no_such_route(OriginalUri(uri): OriginalUri) -> ApiError {
+    ApiError::no_such_route(uri.path())
 }
 
-pub async fn method_not_allowed(request: Request) -> ApiError {
-    ApiError::method_not_allowed(request.method().as_str(), request.uri().path())
+pub async fn method_not_allowed(OriginalUri(uri): OriginalUri, method: Method) -> ApiError {
+    ApiError::method_not_allowed(method.as_str(), uri.path())
 }

@@ -75,7 +75,8 @@ impl ApiError {
     }
 
     pub fn too_many_wrong(retry_after_secs: u16) -> Self {
-        let message = "too many wrong tokens or credentials came from this address: come back after Retry-After seconds";
+        let message =
+            "too many wrong tokens or credentials came from this address: come back after Retry-After seconds";
         Self::http(Problem::TooManyWrong { retry_after_secs }, message.to_owned())
     }
 

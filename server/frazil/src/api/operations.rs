@@ -12,14 +12,21 @@ use utoipa_axum::routes;
 use crate::api::error::Result;
 use crate::api::{Api, document};
 
-/// What anybody may ask.
 pub fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::new().routes(routes!(live)).routes(routes!(ready)).routes(routes!(openapi_yaml))
+    health().merge(metrics_alone()).merge(document())
 }
 
-/// What is for those who watch the process.
-pub fn metrics_routes() -> OpenApiRouter<Api> {
+pub fn health() -> OpenApiRouter<Api> {
+    OpenApiRouter::new().routes(routes!(live)).routes(routes!(ready))
+}
+
+/// Apart from the others: not everybody may ask for them, and they may have a listener of their own.
+pub fn metrics_alone() -> OpenApiRouter<Api> {
     OpenApiRouter::new().routes(routes!(metrics))
+}
+
+pub fn document() -> OpenApiRouter<Api> {
+    OpenApiRouter::new().routes(routes!(openapi_yaml))
 }
 
 /// How the process is.
@@ -51,12 +58,12 @@ pub async fn ready(State(api): State<Api>) -> Result<axum::Json<Health>> {
 #[utoipa::path(get, path = "/metrics", tag = "operations",
     responses((status = 200, description = "Counters, gauges and histograms", body = String, content_type = "text/plain")))]
 pub async fn metrics(State(api): State<Api>) -> Response {
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], api.metrics().render()).into_response()
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], api.metrics()).into_response()
 }
 
 /// This document.
 #[utoipa::path(get, path = "/openapi.yaml", tag = "operations",
     responses((status = 200, description = "The OpenAPI document", body = String, content_type = "application/yaml")))]
-pub async fn openapi_yaml() -> Response {
-    ([(header::CONTENT_TYPE, "application/yaml")], document::yaml()).into_response()
+pub async fn openapi_yaml(State(api): State<Api>) -> Response {
+    ([(header::CONTENT_TYPE, "application/yaml")], document::yaml_below(api.base_path())).into_response()
 }

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, MatchedPath};
+use axum::extract::{FromRequestParts, MatchedPath, Request};
 use axum::http::request::Parts;
 use catalog::commits::log::Wanted;
 use catalog::context::RequestContext;
 use catalog::error::{Error, Kind};
+use catalog::ident::encoded::{Reading, decode, decode_namespace, parents, readings};
 use catalog::ident::{NamespaceIdent, TableIdent};
 use catalog::warehouses::Warehouse;
 use uuid::Uuid;
 
-use crate::api::Api;
 use crate::api::error::{ApiError, Result};
-use crate::api::names::{Reading, decode, decode_namespace, parents, readings};
 use crate::api::request::context;
+use crate::api::{Api, edge};
 
 /// The warehouse that the prefix names.
 pub struct InWarehouse(pub Arc<Warehouse>);
@@ -85,7 +85,9 @@ impl<'a> Raw<'a> {
 
     async fn warehouse(&self, api: &Api) -> Result<Arc<Warehouse>> {
         let prefix = decode(self.part("prefix"), Reading::Uri)?;
-        Ok(api.catalog.warehouses.get(&prefix).await?)
+        let warehouse = api.catalog.warehouses.get(&prefix).await?;
+        edge::tell_warehouse(warehouse.name.as_str());
+        Ok(warehouse)
     }
 
     fn namespaces(&self) -> catalog::error::Result<Vec<NamespaceIdent>> {
@@ -101,6 +103,13 @@ impl<'a> Raw<'a> {
         };
         readings(&[namespace, name]).iter().map(ident).collect()
     }
+}
+
+/// The warehouse that the path of a request names, known or not; `None` where it names none.
+pub fn warehouse_name(request: &Request) -> Option<String> {
+    let route = request.extensions().get::<MatchedPath>()?.as_str();
+    let name = Raw { route, path: request.uri().path() }.part("prefix");
+    decode(name, Reading::Uri).ok().filter(|name| !name.is_empty())
 }
 
 /// Finds which of the names that a path may mean is there.
@@ -152,6 +161,11 @@ impl<'a> LookUp<'a> {
     }
 }
 
+fn tell(ident: &TableIdent) {
+    edge::tell_namespace(&ident.namespace);
+    edge::tell_table(&ident.name);
+}
+
 fn pop<T>(meant: &mut Vec<T>) -> T {
     meant.pop().expect("a path can be read in at least one way")
 }
@@ -176,7 +190,9 @@ impl FromRequestParts<Api> for AtWarehouse {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _api: &Api) -> Result<Self> {
-        Ok(Self(decode(Raw::of(parts).part("warehouse"), Reading::Uri)?))
+        let name = decode(Raw::of(parts).part("warehouse"), Reading::Uri)?;
+        edge::tell_warehouse(&name);
+        Ok(Self(name))
     }
 }
 
@@ -187,6 +203,7 @@ impl FromRequestParts<Api> for AtNamespace {
         let raw = Raw::of(parts);
         let look_up = LookUp::of(parts, &raw, api).await?;
         let namespace = look_up.namespace(raw.namespaces()?).await?;
+        edge::tell_namespace(&namespace);
         Ok(Self { warehouse: look_up.warehouse, namespace })
     }
 }
@@ -198,6 +215,7 @@ impl FromRequestParts<Api> for AtTable {
         let raw = Raw::of(parts);
         let look_up = LookUp::of(parts, &raw, api).await?;
         let ident = look_up.table(raw.tabulars("table")?).await?;
+        tell(&ident);
         Ok(Self { warehouse: look_up.warehouse, ident })
     }
 }
@@ -209,6 +227,7 @@ impl FromRequestParts<Api> for AtView {
         let raw = Raw::of(parts);
         let look_up = LookUp::of(parts, &raw, api).await?;
         let ident = look_up.view(raw.tabulars("view")?).await?;
+        tell(&ident);
         Ok(Self { warehouse: look_up.warehouse, ident })
     }
 }

@@ -1,17 +1,17 @@
 //! What a request brings besides its place: who calls and by when, query values, and a body bound to its `Idempotency-Key`.
 
-use std::error::Error as StdError;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, MatchedPath, Request};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
-use bytes::Bytes;
-use catalog::context::{Principal, RequestContext};
+use bytes::{Bytes, BytesMut};
+use catalog::context::{Noted, Principal, RequestContext};
 use catalog::error::Error;
 use catalog::idempotency::IdempotencyKey;
-use http_body_util::LengthLimitError;
+use futures::FutureExt;
+use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use tokio::time::{Instant, timeout};
@@ -19,6 +19,7 @@ use uuid::Uuid;
 
 use crate::api::edge::RequestId;
 use crate::api::error::{ApiError, Result};
+use crate::api::load::Share;
 use crate::api::{Api, encoding, json};
 use crate::auth;
 use crate::config::LimitsConfig;
@@ -94,11 +95,15 @@ impl RequestBody for NoBody {
 /// The context of the request, without a key.
 pub fn context(parts: &Parts, api: &Api) -> RequestContext {
     RequestContext {
-        principal: parts.extensions.get::<auth::Caller>().map_or(Principal::Anonymous, |caller| caller.principal.clone()),
+        principal: parts
+            .extensions
+            .get::<auth::Caller>()
+            .map_or(Principal::Anonymous, |caller| caller.principal.clone()),
         request_id: parts.extensions.get::<RequestId>().map_or_else(String::new, |id| id.0.to_string()),
         deadline: Instant::now() + Duration::from_millis(api.commit_deadline_ms()),
         clock: api.clock(),
         idempotency: None,
+        noted: parts.extensions.get::<Noted>().cloned().unwrap_or_default(),
     }
 }
 
@@ -127,7 +132,7 @@ impl<B: RequestBody> FromRequest<Api> for Mutation<B> {
         if B::IS_READ {
             encoding::check(&parts.extensions)?;
         }
-        let text = read_body(body, api.limits(), B::SIZE).await?;
+        let text = read_body(&parts, body, api.limits(), B::SIZE).await?;
         let (mut ctx, mut body) = (context(&parts, api), read_object::<B>(&text)?);
         match key(&parts.headers) {
             Ok(None) => {}
@@ -154,18 +159,39 @@ fn read_object<B: RequestBody>(text: &Bytes) -> catalog::error::Result<B> {
 }
 
 /// The whole body, within its limit and in time.
-pub async fn read_body(body: Body, limits: &LimitsConfig, size: BodySize) -> Result<Bytes> {
+pub async fn read_body(parts: &Parts, body: Body, limits: &LimitsConfig, size: BodySize) -> Result<Bytes> {
     let limit_bytes = match size {
         BodySize::Plain => limits.body_bytes,
         BodySize::Metadata => limits.metadata_body_bytes,
     };
     let within = Duration::from_millis(limits.body_timeout_ms);
-    let read = timeout(within, axum::body::to_bytes(body, limit_bytes)).await;
-    let read = read.map_err(|_| ApiError::body_too_slow(limits.body_timeout_ms))?;
-    read.map_err(|error| match error.source().is_some_and(<dyn StdError>::is::<LengthLimitError>) {
-        true => ApiError::body_too_large(limit_bytes),
-        false => Error::invalid("the body could not be read to its end").with_source(error).into(),
-    })
+    let read = timeout(within, collect(body, parts.extensions.get(), limit_bytes)).await;
+    read.map_err(|_| ApiError::body_too_slow(limits.body_timeout_ms))?
+}
+
+/// Whoever waits for the client's next words does so without a place among those at work.
+async fn collect(mut body: Body, share: Option<&Share>, limit_bytes: usize) -> Result<Bytes> {
+    let mut text = BytesMut::new();
+    loop {
+        let next = match body.frame().now_or_never() {
+            Some(next) => next,
+            None => {
+                share.inspect(|share| share.rest());
+                body.frame().await
+            }
+        };
+        let Some(frame) = next else { break };
+        let frame =
+            frame.map_err(|error| Error::invalid("the body could not be read to its end").with_source(error))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if text.len() + data.len() > limit_bytes {
+            return Err(ApiError::body_too_large(limit_bytes));
+        }
+        share.map_or(Ok(()), |share| share.grow(text.len() + data.len()))?;
+        text.extend_from_slice(&data);
+    }
+    share.map_or(Ok(()), Share::resume)?;
+    Ok(text.freeze())
 }
 
 /// The client's key: any version of UUID, in any case, once.

@@ -1,7 +1,7 @@
 //! An OpenID Connect provider: its tokens, and its keys as they were last seen.
 
 use std::error::Error as StdError;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -114,7 +114,7 @@ impl Issuer {
             }
             return Ok(key);
         }
-        self.refresh(&seen).await;
+        self.refresh(seen).await;
         let seen = self.seen();
         match find(&seen) {
             Some(key) => Ok(key),
@@ -131,10 +131,17 @@ impl Issuer {
     }
 
     /// Asks the provider, unless somebody else has since `before`; waits for whoever is asking.
-    async fn refresh(&self, before: &Arc<Seen>) {
-        let mut asked = self.asked.lock().await;
-        if Arc::ptr_eq(before, &self.seen()) {
-            self.ask(&mut asked).await;
+    async fn refresh(self: &Arc<Self>, before: Arc<Seen>) {
+        let this = self.clone();
+        // On its own, so that whoever hangs up does not keep the keys from all others.
+        let asking = tokio::spawn(async move {
+            let mut asked = this.asked.lock().await;
+            if Arc::ptr_eq(&before, &this.seen()) {
+                this.ask(&mut asked).await;
+            }
+        });
+        if let Err(error) = asking.await {
+            tracing::error!(%error, "the keys of an issuer could not be asked for");
         }
     }
 
@@ -198,7 +205,8 @@ impl Issuer {
     async fn get(&self, url: &str) -> Result<Vec<u8>, Failure> {
         let mut request = self.http.get(url).header("accept", "application/json");
         if let Some(file) = &self.config.token_file {
-            request = request.bearer_auth(tokio::fs::read_to_string(file).await.map_err(|why| unreadable(file, why))?.trim());
+            request =
+                request.bearer_auth(tokio::fs::read_to_string(file).await.map_err(|why| unreadable(file, why))?.trim());
         }
         let mut answer = request.send().await?;
         if answer.status() != StatusCode::OK {
@@ -215,7 +223,7 @@ impl Issuer {
     }
 }
 
-fn authorities(file: &PathBuf) -> Result<Vec<Certificate>, Failure> {
+fn authorities(file: &Path) -> Result<Vec<Certificate>, Failure> {
     let pem = std::fs::read(file).map_err(|why| unreadable(file, why))?;
     let found = Certificate::from_pem_bundle(&pem)?;
     match found.is_empty() {

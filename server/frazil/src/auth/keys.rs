@@ -66,7 +66,8 @@ fn usable(key: Value, allowed: &[SigningAlgorithm]) -> Option<VerifyingKey> {
     let common = &key.common;
     let for_signatures = common.public_key_use.as_ref().is_none_or(|meant| *meant == PublicKeyUse::Signature);
     let verifies = common.key_operations.as_ref().is_none_or(|operations| operations.contains(&KeyOperations::Verify));
-    let algorithm = of_kind(&key.algorithm).filter(|kind| allowed.iter().any(|allowed| algorithm(*allowed) == *kind))?;
+    let algorithm =
+        of_kind(&key.algorithm).filter(|kind| allowed.iter().any(|allowed| algorithm(*allowed) == *kind))?;
     let is_its_own = common.key_algorithm.is_none_or(|own| own == KeyAlgorithm::from(algorithm));
     if !(for_signatures && verifies && is_its_own) {
         return None;

@@ -167,7 +167,8 @@ impl OwnTokens {
             generation: principal.generation,
         };
         let header = Header { kid: Some(self.key_id.clone()), ..Header::new(ALGORITHM) };
-        let token = encode(&header, &claims, &self.signing).expect("claims of plain values can be signed with a secret");
+        let token =
+            encode(&header, &claims, &self.signing).expect("claims of plain values can be signed with a secret");
         Issued { token: token.into(), expires_in_secs: lifetime_secs }
     }
 }

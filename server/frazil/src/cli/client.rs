@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::time::Duration;
 
 use clap::Args;
-use reqwest::{Method, Response, StatusCode};
+use reqwest::{ClientBuilder, Method, Response, StatusCode};
 use serde_json::Value;
 
 use crate::api::iceberg::oauth;
@@ -48,7 +48,11 @@ pub struct Client {
 
 impl Client {
     pub fn of(server: &str) -> Result<Self, reqwest::Error> {
-        let http = reqwest::Client::builder().timeout(ANSWER_WITHIN).connect_timeout(CONNECT_WITHIN).build()?;
+        Self::with(server, reqwest::Client::builder().timeout(ANSWER_WITHIN))
+    }
+
+    pub fn with(server: &str, http: ClientBuilder) -> Result<Self, reqwest::Error> {
+        let http = http.connect_timeout(CONNECT_WITHIN).build()?;
         Ok(Self { server: server.trim_end_matches('/').to_owned(), http, token: None })
     }
 

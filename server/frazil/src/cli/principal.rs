@@ -53,10 +53,17 @@ enum Action {
 }
 
 impl PrincipalCommand {
+    /// Which database it works on, among other things.
+    pub fn flags(&self) -> &Flags {
+        let (Action::Create { flags, .. }
+        | Action::List { flags }
+        | Action::Rotate { flags, .. }
+        | Action::Revoke { flags, .. }) = &self.action;
+        flags
+    }
+
     pub async fn run(self, out: &mut impl Write) -> Result<(), Error> {
-        let (Action::Create { flags, .. } | Action::List { flags } | Action::Rotate { flags, .. } | Action::Revoke { flags, .. }) =
-            &self.action;
-        let (principals, clock) = wiring::principals(&flags.load()?).await?;
+        let (principals, clock) = wiring::principals(&self.flags().load()?).await?;
         let until = |expires_in: Option<Duration>| expires_in.map(|time| clock.now_ms() + time.as_millis() as i64);
         match self.action {
             Action::Create { name, expires_in, .. } => {

@@ -39,6 +39,9 @@ enum Action {
         /// abfss://container@account.dfs.core.windows.net/prefix.
         #[arg(long, value_name = "URI")]
         location: String,
+        /// Leave a warehouse of that name as it is, where there is one.
+        #[arg(long)]
+        if_missing: bool,
         #[command(flatten)]
         settings: Box<Settings>,
     },
@@ -110,7 +113,10 @@ impl WarehouseCommand {
     pub async fn run(self, out: &mut (dyn Write + Send)) -> Result<(), Error> {
         let client = Client::of(&self.server)?.logged_in(&self.access).await?;
         match self.action {
-            Action::Create { name, location, settings } => {
+            Action::Create { name, if_missing: true, .. } if is_there(&client, &name).await? => {
+                Ok(writeln!(out, "{name} is there already")?)
+            }
+            Action::Create { name, location, settings, .. } => {
                 let body = settings.new_warehouse(&name, &location)?;
                 print(out, &client.send(Method::POST, WAREHOUSES, Some(&body)).await?)
             }
@@ -191,6 +197,10 @@ fn path(name: &str) -> String {
     format!("{WAREHOUSES}/{}", utf8_percent_encode(name, NON_ALPHANUMERIC))
 }
 
+async fn is_there(client: &Client, name: &str) -> Result<bool, ClientError> {
+    Ok(list(client).await?.iter().any(|warehouse| warehouse["name"] == name))
+}
+
 /// All of them, page by page. None leads to itself.
 async fn list(client: &Client) -> Result<Vec<Value>, ClientError> {
     let (mut all, mut token) = (Vec::new(), String::new());
@@ -238,7 +248,7 @@ mod tests {
     }
 
     fn body(line: &str) -> Value {
-        let Action::Create { name, location, settings } = parse(line) else { panic!("not create: {line}") };
+        let Action::Create { name, location, settings, .. } = parse(line) else { panic!("not create: {line}") };
         settings.new_warehouse(&name, &location).unwrap()
     }
 
@@ -267,7 +277,7 @@ mod tests {
     #[test]
     fn a_setting_of_the_store_that_is_none_is_refused_and_not_shown() {
         let action = parse("frazil create lake --location s3://bucket/x --storage account-key:hush");
-        let Action::Create { name, location, settings } = action else { panic!("not create") };
+        let Action::Create { name, location, settings, .. } = action else { panic!("not create") };
         let error = settings.new_warehouse(&name, &location).unwrap_err();
         assert!(error.message().contains("KEY=VALUE") && !error.message().contains("hush"), "{error}");
         assert!(!format!("{settings:?}").contains("hush"));

@@ -34,14 +34,24 @@ const SECRET: &str = "secrets.key";
 /// Less alike than this is another word, from 0 to 1.
 const ALIKE: f64 = 0.7;
 
-/// All keys, as in `server.listen`.
+/// All keys, as in `server.listen` and `server.tls.cert_file`.
 fn all() -> Vec<String> {
     let defaults = serde_json::to_value(Config::default()).expect("settings are plain values");
-    let concerns = defaults.as_object().into_iter().flatten();
-    let keys = concerns.flat_map(|(concern, settings)| {
-        settings.as_object().into_iter().flat_map(|settings| settings.keys()).map(move |key| format!("{concern}.{key}"))
-    });
-    keys.collect()
+    let mut keys = Vec::new();
+    collect(&defaults, "", &mut keys);
+    keys
+}
+
+/// The keys below `prefix`; an object is a table of settings, all else is one.
+fn collect(settings: &serde_json::Value, prefix: &str, keys: &mut Vec<String>) {
+    match settings.as_object() {
+        None => keys.push(prefix.to_owned()),
+        Some(table) => table.iter().for_each(|(name, value)| collect(value, &below(prefix, name), keys)),
+    }
+}
+
+fn below(prefix: &str, name: &str) -> String {
+    if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
 }
 
 /// Refuses what is no setting.
@@ -58,16 +68,23 @@ pub fn of_file(path: &Path) -> Result<figment::providers::Data<Toml>, ConfigErro
     let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: path.into(), source })?;
     let table: toml::Table = text.parse().map_err(|error| not_toml(path, &text, &error))?;
     let known = all();
-    for (concern, settings) in &table {
-        let keys: Vec<String> = match settings.as_table() {
-            Some(settings) => settings.keys().map(|key| format!("{concern}.{key}")).collect(),
-            None => vec![concern.clone()],
-        };
-        if let Some(key) = keys.iter().find(|key| !known.contains(key)) {
-            return Err(unknown(path.display().to_string(), key, &known));
-        }
+    if let Some(key) = stranger(&table, "", &known) {
+        return Err(unknown(path.display().to_string(), &key, &known));
     }
     Ok(Toml::string(&text))
+}
+
+/// The first key of a file that is no setting, and no table of settings.
+fn stranger(table: &toml::Table, prefix: &str, known: &[String]) -> Option<String> {
+    table.iter().find_map(|(name, value)| {
+        let key = below(prefix, name);
+        match value.as_table() {
+            _ if known.contains(&key) => None,
+            Some(table) if !table.is_empty() => stranger(table, &key, known),
+            Some(_) if known.iter().any(|known| known.starts_with(&format!("{key}."))) => None,
+            _ => Some(key),
+        }
+    })
 }
 
 fn is_setting(name: &str) -> bool {
@@ -114,9 +131,11 @@ pub fn value_of(key: &str, text: &str) -> Result<Value, ConfigError> {
 }
 
 fn tables(key: &str, text: &str) -> Result<Value, ConfigError> {
-    let refused =
-        |why: &str| ConfigError::Refused(format!("{key} is not a list of tables in TOML, as in [{{ a = 'b' }}]: {why}"));
-    let document: toml::Table = format!("list = {text}").parse().map_err(|error: toml::de::Error| refused(error.message()))?;
+    let refused = |why: &str| {
+        ConfigError::Refused(format!("{key} is not a list of tables in TOML, as in [{{ a = 'b' }}]: {why}"))
+    };
+    let document: toml::Table =
+        format!("list = {text}").parse().map_err(|error: toml::de::Error| refused(error.message()))?;
     Value::serialize(&document["list"]).map_err(|error| refused(&error.to_string()))
 }
 

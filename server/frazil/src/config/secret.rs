@@ -19,6 +19,10 @@ impl DatabaseUrl {
         self.0.split_once(':').map_or("", |(scheme, _)| scheme)
     }
 
+    pub fn is_postgres(&self) -> bool {
+        ["postgres", "postgresql"].contains(&self.scheme())
+    }
+
     /// The URL without the password of its user and without secret parameters.
     fn masked(&self) -> String {
         let (url, query) = self.0.split_once('?').map_or((self.0.as_str(), None), |(url, query)| (url, Some(query)));

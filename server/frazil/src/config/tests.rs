@@ -43,6 +43,8 @@ fn a_value_that_would_stop_everything_is_told_with_its_key() {
         ("[commit]\ndeadline_ms = 0\n", "commit.deadline_ms"),
         ("[commit]\nmetadata_delete_grace_ms = -1\n", "commit.metadata_delete_grace_ms"),
         ("[database]\nurl = 'mysql://x/y'\n", "database.url"),
+        ("[database]\nreplica_url = 'postgres://x/y'\n", "database.replica_url"),
+        ("[database]\nwait_ms = 0\n", "database.wait_ms"),
         ("[storage]\nallowed_locations = ['tmp']\n", "storage.allowed_locations"),
     ] {
         let message = load(toml, &[], no_flags()).unwrap_err().to_string();
@@ -128,4 +130,62 @@ fn an_address_that_others_can_reach_needs_insecure() {
 fn a_value_of_the_wrong_kind_is_told_with_its_key() {
     let error = load("[limits]\nbody_bytes = 'many'\n", &[], no_flags()).unwrap_err();
     assert!(error.to_string().contains("limits.body_bytes"), "{error}");
+}
+
+#[test]
+fn issuers_are_tables_in_a_file_and_a_line_of_toml_elsewhere() {
+    let toml = "[[auth.issuers]]\nissuer = 'https://idp.example'\naudiences = ['frazil']\n";
+    let line = "[{ issuer = 'https://idp.example', audiences = ['frazil'] }]";
+    let expected = IssuerConfig {
+        issuer: "https://idp.example".to_owned(),
+        audiences: vec!["frazil".to_owned()],
+        algorithms: vec![SigningAlgorithm::Rs256],
+        jwks_url: None,
+        ca_file: None,
+        token_file: None,
+        principal_claim: "sub".to_owned(),
+        groups_claim: None,
+    };
+    let from_file = load(toml, &[], no_flags()).unwrap();
+    let from_variable = load("", &[("FRAZIL_AUTH_ISSUERS", line)], no_flags()).unwrap();
+    assert_eq!(from_file.auth.issuers, [expected]);
+    assert_eq!(from_variable, from_file);
+    // What is printed is what can be read.
+    assert_eq!(load(&from_file.to_string(), &[], no_flags()).unwrap().auth, from_file.auth);
+}
+
+#[test]
+fn an_issuer_that_proves_nothing_is_refused_by_its_setting() {
+    let issuer = |rest: &str| format!("[[auth.issuers]]\nissuer = 'https://idp'\naudiences = ['frazil']\n{rest}");
+    for (toml, told) in [
+        (issuer("audience = 'x'\n"), "audience"),
+        (issuer("algorithms = ['HS256']\n"), "HS256"),
+        (issuer("algorithms = ['none']\n"), "none"),
+        (issuer("algorithms = []\n"), "auth.issuers[0].algorithms"),
+        (issuer("jwks_url = 'http://idp/keys'\n"), "auth.issuers[0].jwks_url"),
+        (issuer(&issuer("")), "auth.issuers[1].issuer"),
+        ("[[auth.issuers]]\nissuer = 'https://idp'\naudiences = []\n".to_owned(), "auth.issuers[0].audiences"),
+        ("[[auth.issuers]]\nissuer = 'http://idp'\naudiences = ['x']\n".to_owned(), "auth.issuers[0].issuer"),
+        ("[auth]\ntoken_lifetime_ms = 1\n".to_owned(), "auth.token_lifetime_ms"),
+        ("[auth]\nrefusals_per_minute = 0\n".to_owned(), "auth.refusals_per_minute"),
+    ] {
+        let message = load(&toml, &[], no_flags()).unwrap_err().to_string();
+        assert!(message.contains(told), "{toml}: {message}");
+    }
+    for line in ["https://idp", "[{ issuer = }]"] {
+        let message = load("", &[("FRAZIL_AUTH_ISSUERS", line)], no_flags()).unwrap_err().to_string();
+        assert!(message.contains("auth.issuers"), "{message}");
+    }
+}
+
+#[test]
+fn an_address_that_others_can_reach_needs_somebody_to_ask() {
+    let env = [("FRAZIL_SERVER_LISTEN", "0.0.0.0:8181"), ("FRAZIL_AUTH_PRINCIPALS", "true")];
+    assert!(!load("", &env, no_flags()).unwrap().server.insecure);
+}
+
+#[test]
+fn what_commands_show_to_a_server_is_no_setting() {
+    let env = [("FRAZIL_TOKEN", "hush"), ("FRAZIL_CREDENTIAL", "fp_1:fs_2")];
+    assert_eq!(load("", &env, no_flags()).unwrap(), Config::default());
 }

@@ -72,6 +72,7 @@ impl Shop {
             deadline: Instant::now() + Duration::from_secs(60),
             clock: Arc::new(self.clock.clone()),
             idempotency: None,
+            noted: Default::default(),
         }
     }
 

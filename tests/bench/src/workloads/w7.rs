@@ -32,7 +32,7 @@ pub async fn run(bench: &Bench) -> Result<()> {
 }
 
 /// Makes so many namespaces with so many tables each; what listing and loading cost at the beginning and at the end.
-pub async fn fill_and_measure(bench: &Bench, namespaces: u64, each: u64, loads: u64) -> Result<Row> {
+async fn fill_and_measure(bench: &Bench, namespaces: u64, each: u64, loads: u64) -> Result<Row> {
     let page_size = bench.settings.number("page-size", 100, 100)?;
     let before = mib(usage(&bench.target.pids).rss_bytes);
     let first = (FIRST_TABLES / each.max(1)).clamp(1, namespaces);

@@ -112,6 +112,7 @@ impl Layout {
             record_count: self
                 .file
                 .long(file, id::RECORD_COUNT)
+                .filter(|rows| *rows >= 0)
                 .ok_or(Unreadable::NoField("data_file.record_count"))?,
             referenced: if content == FileContent::PositionDeletes { self.referenced(file) } else { None },
             is_vector: content == FileContent::PositionDeletes && format.eq_ignore_ascii_case("puffin"),

@@ -114,7 +114,7 @@ impl Own {
             added_files: i32::try_from(self.entries.len()).unwrap_or(i32::MAX),
             existing_files: 0,
             deleted_files: 0,
-            added_rows: self.entries.iter().map(|entry| entry.record_count).sum(),
+            added_rows: self.entries.iter().fold(0, |rows, entry| rows.saturating_add(entry.record_count)),
             existing_rows: 0,
             deleted_rows: 0,
             first_row_id: None,

@@ -119,7 +119,7 @@ async fn gcs_writes_only_if_absent_and_lists_by_prefix() {
     files.write_new(&place, location, Bytes::from_static(b"abc")).await.unwrap();
     let again = files.write_new(&place, location, Bytes::from_static(b"xyz")).await;
     assert!(matches!(again, Err(FileError::AlreadyExists { .. })), "{again:?}");
-    assert!(files.named(&place, location).await.unwrap().is_listed().await.unwrap());
+    assert!(files.named(&place, location).await.unwrap().listed_as_of().await.unwrap().is_some());
     files.delete(&place, location).await.unwrap();
     let requests = server.await.unwrap();
     for request in &requests[..2] {

@@ -13,6 +13,7 @@ use crate::api::Api;
 use crate::api::error::Result;
 use crate::api::iceberg::wire::config::CatalogConfig;
 use crate::api::request::Query;
+use crate::api::source::PublicUrl;
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -24,7 +25,11 @@ pub struct ConfigQuery {
 /// Tell a client the prefix of its warehouse, and what it may call.
 #[utoipa::path(get, path = "/v1/config", tag = "configuration", params(ConfigQuery),
     responses((status = 200, description = "What the client is to use", body = CatalogConfig)))]
-pub async fn get_config(State(api): State<Api>, Query(query): Query<ConfigQuery>) -> Result<Json<CatalogConfig>> {
+pub async fn get_config(
+    State(api): State<Api>,
+    url: PublicUrl,
+    Query(query): Query<ConfigQuery>,
+) -> Result<Json<CatalogConfig>> {
     let warehouse = match query.warehouse.as_deref() {
         None | Some("") => api.catalog.warehouses.get_default().await?,
         Some(name) => api.catalog.warehouses.get(name).await?,
@@ -33,16 +38,16 @@ pub async fn get_config(State(api): State<Api>, Query(query): Query<ConfigQuery>
     defaults.extend(api.catalog.commits.config_defaults(&warehouse, api.commit_deadline_ms()));
     Ok(Json(CatalogConfig {
         defaults,
-        overrides: overrides(&api, &warehouse),
+        overrides: overrides(&warehouse, url),
         endpoints: api.endpoints().to_vec(),
         idempotency_key_lifetime: format!("PT{}M", idempotency::LIFETIME.as_secs() / 60),
     }))
 }
 
 /// Overrides win over what the client was configured with, so that no client talks to another warehouse than it named.
-fn overrides(api: &Api, warehouse: &Warehouse) -> BTreeMap<String, String> {
+fn overrides(warehouse: &Warehouse, PublicUrl(url): PublicUrl) -> BTreeMap<String, String> {
     let prefix = ("prefix".to_owned(), warehouse.name.to_string());
-    let uri = api.public_url().map(|url| ("uri".to_owned(), url.to_owned()));
+    let uri = url.map(|url| ("uri".to_owned(), url));
     let mut overrides = warehouse.overrides.clone();
     overrides.extend([prefix].into_iter().chain(uri));
     overrides

@@ -52,7 +52,7 @@ pub async fn get_token(State(api): State<Api>, request: Request) -> Result<Respo
     let Some((auth, own)) = auth else { return Err(ApiError::no_such_route(PATH)) };
     let (parts, body) = request.into_parts();
     encoding::check(&parts.extensions)?;
-    let form = read_body(body, api.limits(), BodySize::Plain).await?;
+    let form = read_body(&parts, body, api.limits(), BodySize::Plain).await?;
     let refused = match wanted(&parts.headers, &form) {
         Ok(wanted) => match fulfil(own, wanted).await {
             Ok(issued) => return Ok(no_store(Json(TokenResponse::from(issued)))),
@@ -90,9 +90,7 @@ fn wanted(headers: &HeaderMap, form: &Bytes) -> std::result::Result<Wanted, OAut
             let token = fields.remove("subject_token").map(Hidden::from).ok_or_else(missing)?;
             match fields.remove("subject_token_type").as_deref() {
                 None | Some(ACCESS_TOKEN_TYPE) => Ok(Wanted::Renew { token, credential }),
-                Some(_) => {
-                    Err(OAuthError::invalid_request(format!("subject_token_type must be {ACCESS_TOKEN_TYPE}")))
-                }
+                Some(_) => Err(OAuthError::invalid_request(format!("subject_token_type must be {ACCESS_TOKEN_TYPE}"))),
             }
         }
         None => Err(OAuthError::invalid_request("grant_type is missing")),

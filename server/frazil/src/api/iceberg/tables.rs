@@ -6,7 +6,6 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use catalog::commits::request::CommitRequest;
 
-use crate::api::Api;
 use crate::api::answer::{IfNoneMatch, committed, document};
 use crate::api::error::Result;
 use crate::api::iceberg::wire::commits::CommitTableRequest;
@@ -17,6 +16,7 @@ use crate::api::iceberg::wire::tables::{
 };
 use crate::api::place::{AtNamespace, AtTable, InWarehouse};
 use crate::api::request::{Caller, Mutation, NoBody, Query};
+use crate::api::{Api, edge};
 
 /// List the tables of a namespace.
 #[utoipa::path(get, path = "/v1/{prefix}/namespaces/{namespace}/tables", tag = "tables", params(Paging),
@@ -41,7 +41,9 @@ pub async fn create_table(
     AtNamespace { warehouse, namespace }: AtNamespace,
     Mutation { ctx, body }: Mutation<CreateTableRequest>,
 ) -> Result<Response> {
-    Ok(document(api.catalog.tables.create(&ctx, &warehouse, body.within(namespace)).await?))
+    let wanted = body.within(namespace);
+    edge::tell_table(&wanted.ident.name);
+    Ok(document(api.catalog.tables.create(&ctx, &warehouse, wanted).await?))
 }
 
 /// Load a table, or learn that it is still the one that the client has.
@@ -127,7 +129,9 @@ pub async fn register_table(
     AtNamespace { warehouse, namespace }: AtNamespace,
     Mutation { ctx, body }: Mutation<RegisterTableRequest>,
 ) -> Result<Response> {
-    Ok(document(api.catalog.tables.register(&ctx, &warehouse, body.within(namespace)).await?))
+    let wanted = body.within(namespace);
+    edge::tell_table(&wanted.ident.name);
+    Ok(document(api.catalog.tables.register(&ctx, &warehouse, wanted).await?))
 }
 
 /// Give a table another name, in the same namespace or another.

@@ -6,7 +6,6 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use catalog::views::ReplaceView;
 
-use crate::api::Api;
 use crate::api::answer::{IfNoneMatch, document};
 use crate::api::error::Result;
 use crate::api::iceberg::wire::paging::Paging;
@@ -14,6 +13,7 @@ use crate::api::iceberg::wire::tables::{ListTablesResponse, RenameTableRequest};
 use crate::api::iceberg::wire::views::{CommitViewRequest, CreateViewRequest, LoadViewResult, RegisterViewRequest};
 use crate::api::place::{AtNamespace, AtView, InWarehouse};
 use crate::api::request::{Caller, Mutation, NoBody, Query};
+use crate::api::{Api, edge};
 
 /// List the views of a namespace.
 #[utoipa::path(get, path = "/v1/{prefix}/namespaces/{namespace}/views", tag = "views", params(Paging),
@@ -37,7 +37,9 @@ pub async fn create_view(
     AtNamespace { warehouse, namespace }: AtNamespace,
     Mutation { ctx, body }: Mutation<CreateViewRequest>,
 ) -> Result<Response> {
-    Ok(document(api.catalog.views.create(&ctx, &warehouse, body.within(namespace)).await?))
+    let wanted = body.within(namespace);
+    edge::tell_table(&wanted.ident.name);
+    Ok(document(api.catalog.views.create(&ctx, &warehouse, wanted).await?))
 }
 
 /// Load a view, or learn that it is still the one that the client has.
@@ -102,7 +104,9 @@ pub async fn register_view(
     AtNamespace { warehouse, namespace }: AtNamespace,
     Mutation { ctx, body }: Mutation<RegisterViewRequest>,
 ) -> Result<Response> {
-    Ok(document(api.catalog.views.register(&ctx, &warehouse, body.within(namespace)).await?))
+    let wanted = body.within(namespace);
+    edge::tell_table(&wanted.ident.name);
+    Ok(document(api.catalog.views.register(&ctx, &warehouse, wanted).await?))
 }
 
 /// Give a view another name, in the same namespace or another.

@@ -175,3 +175,11 @@ fn what_has_not_what_it_must_is_unreadable() {
         assert!(matches!(error, Unreadable::NoField(field) if field == name), "{error}");
     }
 }
+
+#[test]
+fn a_file_with_rows_below_zero_is_unreadable() {
+    let mut negative = data("a", 7);
+    negative.entry.record_count = -1;
+    let error = read(&bytes(&[negative])).unwrap_err();
+    assert!(matches!(error, Unreadable::NoField("data_file.record_count")), "{error}");
+}

@@ -45,6 +45,7 @@ pub(super) fn context() -> RequestContext {
         deadline: tokio::time::Instant::now() + Duration::from_secs(60),
         clock: Arc::new(StillClock),
         idempotency: None,
+        noted: Default::default(),
     }
 }
 

@@ -50,6 +50,17 @@ fn a_manifest_that_only_carried_over_is_empty() {
 }
 
 #[test]
+fn more_rows_than_can_be_counted_are_the_most_that_can() {
+    let huge = |path| {
+        let mut huge = data(path, 7);
+        huge.entry.record_count = i64::MAX;
+        huge
+    };
+    let own = own_entries(&bytes(&[huge("a"), huge("b")]), 7).unwrap();
+    assert_eq!(own.describe(&merged(), "own", 9).added_rows, i64::MAX);
+}
+
+#[test]
 fn a_snapshot_that_deletes_a_file_is_not_taken_apart() {
     for (entry, message) in
         [(data("a", 7).as_(Status::Deleted), "it deletes a"), (data("a", 5), "a was added by another snapshot")]

@@ -1,0 +1,17 @@
+//! How the pools are used.
+
+use catalog::store::{PoolUse, Pools};
+use sqlx::{Database, Pool};
+
+use crate::SqliteStore;
+
+impl Pools for SqliteStore {
+    fn pools(&self) -> Vec<PoolUse> {
+        vec![used("read", &self.readers), used("write", &self.writer)]
+    }
+}
+
+fn used<D: Database>(name: &'static str, pool: &Pool<D>) -> PoolUse {
+    let idle = u32::try_from(pool.num_idle()).unwrap_or(u32::MAX);
+    PoolUse { name, in_use: pool.size().saturating_sub(idle), idle, max: pool.options().get_max_connections() }
+}
