@@ -157,25 +157,22 @@ impl Server {
     /// Clients that come with a request while the server is about to end are answered, and go elsewhere with the next.
     async fn told_and_asked(&self, mut seen: watch::Receiver<usize>) {
         self.ending.told.cancelled().await;
-        let _ = seen.wait_for(|under_way| *under_way > 0).await;
+        if *seen.borrow_and_update() == 0 {
+            // What comes next may be answered at once: it is seen by the change, and not by the count.
+            let _ = seen.changed().await;
+        }
     }
 
     /// Returns when nothing happened for too long, or somebody else needs the place.
     async fn idle(&self, mut seen: watch::Receiver<usize>) {
         let mut spare = &self.places.silent;
         loop {
-            let under_way = *seen.borrow_and_update();
-            if under_way > 0 {
-                spare = &self.places.idle;
-                match timeout(NO_CHANGE_WITHIN, seen.changed()).await {
-                    Ok(_) => continue,
-                    Err(_) => return,
-                }
-            }
+            let under_way = *seen.borrow_and_update() > 0;
             tokio::select! {
-                _ = seen.changed() => {}
-                () = spare.asked() => return,
-                () = sleep(self.bounds.idle) => return,
+                _ = seen.changed() => spare = &self.places.idle,
+                () = spare.asked(), if !under_way => return,
+                () = sleep(self.bounds.idle), if !under_way => return,
+                () = sleep(NO_CHANGE_WITHIN), if under_way => return,
             }
         }
     }
