@@ -317,7 +317,9 @@ async fn metrics_show_tables_by_their_names_up_to_a_number() {
     }
     server.delete(TABLE).await.expect(204);
     let text = server.get("/metrics").await.expect(200).text;
-    assert!(!text.contains(r#"table="n.t""#), "{text}");
+    // Writers of other tests are shown by the same process.
+    let shows_it = |line: &str| line.starts_with("frazil_table_") && line.contains(r#"table="n.t""#);
+    assert!(!text.lines().any(shows_it), "{text}");
     assert!(text.contains(r#"frazil_table_commits_total{table="other",outcome="committed"} 2"#), "{text}");
     server.end().await;
 }
