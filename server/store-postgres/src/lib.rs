@@ -86,8 +86,8 @@ impl PostgresStore {
 
     /// Does the database answer?
     pub async fn ping(&self) -> Result<(), StoreError> {
-        let mut conn = sent("ping", self.acquire().await?);
-        in_time(conn.ping()).await.map_err(aborted)
+        let mut conn = self.acquire().await?;
+        in_time(sent("ping", &mut *conn).ping()).await.map_err(aborted)
     }
 
     async fn acquire(&self) -> Result<Lent, StoreError> {
