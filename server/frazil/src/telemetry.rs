@@ -74,6 +74,13 @@ impl Telemetry {
         Ok((Self { traces }, Dispatch::new(events)))
     }
 
+    /// Sends the spans that have ended and are still held.
+    pub fn flush(&self) {
+        if let Some(Err(error)) = self.traces.as_ref().map(SdkTracerProvider::force_flush) {
+            tracing::warn!(%error, "traces could not be sent");
+        }
+    }
+
     pub fn end(self) {
         if let Some(Err(error)) = self.traces.map(|traces| traces.shutdown()) {
             tracing::warn!(%error, "the last traces could not be sent");
