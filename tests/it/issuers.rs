@@ -229,6 +229,17 @@ async fn a_commit_that_landed_is_not_refused_when_its_token_has_expired() {
 }
 
 #[tokio::test]
+async fn java_is_told_to_log_in_again_where_a_provider_might_not_exchange_tokens() {
+    let key = Key::ec("e");
+    let provider = Provider::with(&[&key]).await;
+    let server = server_for(&provider).await;
+    let bearer = format!("Bearer {}", key.sign(&claims(&provider)));
+    let told = server.send(Method::GET, "/v1/config", &[("authorization", &bearer)], None).await.expect(200).json();
+    assert_eq!(told["defaults"]["token-exchange-enabled"], "false");
+    server.end().await;
+}
+
+#[tokio::test]
 async fn the_claim_that_names_the_principal_is_configured() {
     let key = Key::ec("e");
     let provider = Provider::with(&[&key]).await;

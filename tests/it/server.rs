@@ -102,6 +102,7 @@ impl TestServer {
         config.storage.data_dir = data.path().to_owned();
         config.secrets.key = Some(Hidden::from("5e".repeat(32)));
         set(&mut config);
+        LISTENER.get_or_init(|| tracing::Dispatch::new(tracing::subscriber::NoSubscriber::default()));
         let metrics = METRICS.get_or_init(|| telemetry::install(telemetry::recorder()).unwrap()).clone();
         let (scheme, base_path) = (config.server.scheme(), config.server.base_path().to_owned());
         let server = Server::open(config, metrics).await.unwrap();
@@ -238,6 +239,10 @@ impl TestServer {
 }
 
 static METRICS: OnceLock<PrometheusHandle> = OnceLock::new();
+
+/// Hears nothing. While a test that listens is the only one who does, the first thread that comes by an event decides for all
+/// whether anybody listens to it; with a second listener all of them are asked.
+static LISTENER: OnceLock<tracing::Dispatch> = OnceLock::new();
 
 impl Database {
     /// A missing server is a failure: a test that does not run says nothing.

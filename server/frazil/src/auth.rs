@@ -85,6 +85,10 @@ impl Authenticator {
         self.own.as_ref()
     }
 
+    pub fn has_issuers(&self) -> bool {
+        !self.issuers.is_empty()
+    }
+
     pub async fn verify(&self, token: &str) -> Result<Caller, Denied> {
         if token.len() > TOKEN_MAX_BYTES {
             return Err(Denied::wrong(format!("it is longer than {TOKEN_MAX_BYTES} bytes")));

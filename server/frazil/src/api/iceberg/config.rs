@@ -14,6 +14,10 @@ use crate::api::error::Result;
 use crate::api::iceberg::wire::config::CatalogConfig;
 use crate::api::request::Query;
 use crate::api::source::PublicUrl;
+use crate::auth::Authenticator;
+
+/// How Java's client renews a token: by exchange, which most providers refuse, or by logging in again, which all take.
+const TOKEN_EXCHANGE: &str = "token-exchange-enabled";
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -36,6 +40,9 @@ pub async fn get_config(
     };
     let mut defaults = warehouse.client_defaults();
     defaults.extend(api.catalog.commits.config_defaults(&warehouse, api.commit_deadline_ms()));
+    if api.auth().is_some_and(Authenticator::has_issuers) {
+        defaults.entry(TOKEN_EXCHANGE.to_owned()).or_insert_with(|| "false".to_owned());
+    }
     Ok(Json(CatalogConfig {
         defaults,
         overrides: overrides(&warehouse, url),
