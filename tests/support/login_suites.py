@@ -14,7 +14,7 @@ from engine_suites import drive, flink_settings, spark_settings
 
 # Short, so that sessions outlive their tokens; and a while for which a token that ran out is still taken, so that a
 # client which is late to ask for the next one is not refused.
-LIFETIME_S, SKEW_S = 5, 5
+LIFETIME_S, SKEW_S = 5, 10
 BOUND_S = 600
 
 
