@@ -7,7 +7,8 @@ use crate::PostgresStore;
 
 impl Pools for PostgresStore {
     fn pools(&self) -> Vec<PoolUse> {
-        vec![used("main", &self.pool.now())]
+        let replica = self.replica.as_deref().map(|replica| used("replica", &replica.pool));
+        [used("main", &self.pool.now())].into_iter().chain(replica).collect()
     }
 }
 

@@ -20,7 +20,7 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(crate) struct Replica {
-    pool: PgPool,
+    pub(crate) pool: PgPool,
     lag_max: Duration,
     judged: Mutex<Judged>,
     /// Held by the one who asks how far behind it is; the others go on with what is known.
