@@ -61,14 +61,6 @@ def running(argv, host, name, is_ready, **options):
             process.end_group(child)
 
 
-def answers(url):
-    try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
-            return answer.status == 200
-    except OSError:
-        return False
-
-
 @pytest.fixture(scope="module")
 def store(host):
     """SeaweedFS, ready once its health check says so."""
@@ -76,7 +68,7 @@ def store(host):
     (host / "seaweedfs" / "s3.json").write_text(PROJECT["configs"]["s3"]["content"])
     argv = [WEED, *words("seaweedfs", data=host / "seaweedfs", etc=host)]
     url = SERVICES["seaweedfs"]["healthcheck"]["test"][-1]
-    with running(argv, host, "seaweedfs", lambda: answers(url)):
+    with running(argv, host, "seaweedfs", lambda: process.answers(url)):
         yield
 
 

@@ -113,19 +113,11 @@ def serving(container, tmp_path):
         child = process.start(argv, log)
         try:
             ready = f"http://{listen}/health/ready"
-            process.wait_until_ready(child, "the server", lambda: answers(ready), 60, log.name)
+            process.wait_until_ready(child, "the server", lambda: process.answers(ready), 60, log.name)
             yield listen
         finally:
             process.stop(child)
             process.end_group(child)
-
-
-def answers(url):
-    try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
-            return answer.status == 200
-    except OSError:
-        return False
 
 
 def test_it_serves_and_writes_nowhere_but_to_its_volume(container, root, serving):

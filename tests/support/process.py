@@ -8,6 +8,7 @@ import socket
 import subprocess
 import threading
 import time
+import urllib.request
 
 _alive: set[subprocess.Popen] = set()
 _lock = threading.Lock()
@@ -55,6 +56,15 @@ def wait_until_ready(child, what, is_ready, bound_s, log_name):
         if time.monotonic() > end:
             raise Failed(f"{what} was not ready after {bound_s} s: see {log_name}")
         time.sleep(0.1)
+
+
+def answers(url):
+    """Whether whoever listens there says 200."""
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
 
 
 def run(argv, log, bound_s, **options):

@@ -56,18 +56,14 @@ impl PostgresStore {
     /// Connects, of several servers to the one that takes writes, and brings the schema up to date; of several processes
     /// that do so at once, one does and the others wait.
     pub async fn connect(options: &PostgresOptions) -> Result<Self, OpenError> {
-        let hosts = hosts(&options.url)?;
-        let primary = hosts.find().await.map_err(unreachable)?;
-        pooler::check_statements(&primary).await?;
+        let (hosts, primary) = reached(options).await?;
         migrate::migrate(&primary).await?;
         Self::opened(options, hosts, primary).await
     }
 
     /// As [`Self::connect`], over a database whose schema somebody else brings up to date; any other is refused.
     pub async fn open(options: &PostgresOptions) -> Result<Self, OpenError> {
-        let hosts = hosts(&options.url)?;
-        let primary = hosts.find().await.map_err(unreachable)?;
-        pooler::check_statements(&primary).await?;
+        let (hosts, primary) = reached(options).await?;
         Self::opened(options, hosts, primary).await
     }
 
@@ -98,6 +94,14 @@ impl PostgresStore {
     async fn fresh(&self) -> Result<PgConnection, StoreError> {
         self.pool.fresh().await.map_err(aborted)
     }
+}
+
+/// The servers, and the one of them that takes writes, through no pooler that mixes statements up.
+async fn reached(options: &PostgresOptions) -> Result<(Hosts, PgConnectOptions), OpenError> {
+    let hosts = hosts(&options.url)?;
+    let primary = hosts.find().await.map_err(unreachable)?;
+    pooler::check_statements(&primary).await?;
+    Ok((hosts, primary))
 }
 
 /// It may be away at the start, and come later.

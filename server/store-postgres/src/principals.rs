@@ -3,27 +3,16 @@
 use async_trait::async_trait;
 use catalog::principals::store::{PrincipalCreated, PrincipalStore, StoredKey};
 use catalog::principals::{PrincipalId, PrincipalName, SecretHash, ServicePrincipal};
-use catalog::store::{StoreError, sent};
-use uuid::Uuid;
+use catalog::store::{StoreError, kept, sent};
 
 use crate::error::{aborted, committing};
 use crate::{PostgresStore, give_back};
-
-struct Row {
-    id: Uuid,
-    name: String,
-    secret_hash: Vec<u8>,
-    generation: i64,
-    created_at_ms: i64,
-    expires_at_ms: Option<i64>,
-    revoked_at_ms: Option<i64>,
-}
 
 #[async_trait]
 impl PrincipalStore for PostgresStore {
     async fn principal(&self, id: PrincipalId) -> Result<Option<ServicePrincipal>, StoreError> {
         let row = sqlx::query_as!(
-            Row,
+            kept::Principal,
             "SELECT id, name, secret_hash, generation, created_at_ms, expires_at_ms, revoked_at_ms
                FROM service_principal WHERE id = $1",
             id.0
@@ -36,7 +25,7 @@ impl PrincipalStore for PostgresStore {
 
     async fn principal_named(&self, name: &PrincipalName) -> Result<Option<ServicePrincipal>, StoreError> {
         let row = sqlx::query_as!(
-            Row,
+            kept::Principal,
             "SELECT id, name, secret_hash, generation, created_at_ms, expires_at_ms, revoked_at_ms
                FROM service_principal WHERE name = $1 AND revoked_at_ms IS NULL",
             name.as_str()
@@ -49,7 +38,7 @@ impl PrincipalStore for PostgresStore {
 
     async fn principals(&self, after: Option<PrincipalId>, limit: u32) -> Result<Vec<ServicePrincipal>, StoreError> {
         let rows = sqlx::query_as!(
-            Row,
+            kept::Principal,
             "SELECT id, name, secret_hash, generation, created_at_ms, expires_at_ms, revoked_at_ms
                FROM service_principal WHERE $1::uuid IS NULL OR id > $1 ORDER BY id LIMIT $2",
             after.map(|id| id.0),
@@ -93,7 +82,7 @@ impl PrincipalStore for PostgresStore {
     ) -> Result<Option<ServicePrincipal>, StoreError> {
         let mut conn = self.acquire().await?;
         let row = sqlx::query_as!(
-            Row,
+            kept::Principal,
             "UPDATE service_principal
                 SET secret_hash = $2, generation = generation + 1, expires_at_ms = COALESCE($3, expires_at_ms)
               WHERE id = $1 AND revoked_at_ms IS NULL
@@ -138,21 +127,5 @@ impl PrincipalStore for PostgresStore {
             .fetch_one(sent("signing-key", &self.pool))
             .await
             .map_err(aborted)
-    }
-}
-
-impl TryFrom<Row> for ServicePrincipal {
-    type Error = StoreError;
-
-    fn try_from(row: Row) -> Result<Self, StoreError> {
-        Ok(Self {
-            id: PrincipalId(row.id),
-            name: PrincipalName::parse(&row.name).map_err(aborted)?,
-            secret_hash: SecretHash(row.secret_hash.try_into().map_err(|_| aborted("secret_hash is not 32 bytes"))?),
-            generation: row.generation,
-            created_at_ms: row.created_at_ms,
-            expires_at_ms: row.expires_at_ms,
-            revoked_at_ms: row.revoked_at_ms,
-        })
     }
 }

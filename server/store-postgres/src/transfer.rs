@@ -73,7 +73,8 @@ impl Source for PostgresTransfer {
     }
 
     fn rows<'a>(&'a mut self, table: &'a Table, skip: u64) -> BoxStream<'a, Result<Row, StoreError>> {
-        let sql = format!("SELECT {} FROM {} ORDER BY {} OFFSET {skip}", names(table), table.name, order(table));
+        let sql =
+            format!("SELECT {} FROM {} ORDER BY {} OFFSET {skip}", table.column_names(), table.name, order(table));
         let rows = sqlx::query(AssertSqlSafe(sql)).fetch(&mut self.conn).map_err(aborted);
         rows.and_then(move |row| async move { read(&row, table).map_err(aborted) }).boxed()
     }
@@ -91,7 +92,8 @@ impl Target for PostgresTransfer {
     }
 
     async fn write(&mut self, table: &Table, rows: &[Row]) -> Result<(), StoreError> {
-        let mut insert = QueryBuilder::<Postgres>::new(format!("INSERT INTO {} ({}) ", table.name, names(table)));
+        let mut insert =
+            QueryBuilder::<Postgres>::new(format!("INSERT INTO {} ({}) ", table.name, table.column_names()));
         insert.push_values(rows, |mut values, row| {
             for value in row {
                 match value {
@@ -116,10 +118,6 @@ impl Target for PostgresTransfer {
         // Without them the first queries are planned as if all tables were empty.
         self.conn.execute("ANALYZE").await.map(drop).map_err(aborted)
     }
-}
-
-fn names(table: &Table) -> String {
-    table.columns.iter().map(|column| column.name).collect::<Vec<_>>().join(", ")
 }
 
 fn order(table: &Table) -> String {

@@ -3,27 +3,17 @@
 use async_trait::async_trait;
 use catalog::principals::store::{PrincipalCreated, PrincipalStore, StoredKey};
 use catalog::principals::{PrincipalId, PrincipalName, SecretHash, ServicePrincipal};
-use catalog::store::{StoreError, sent};
+use catalog::store::{StoreError, kept, sent};
 use uuid::Uuid;
 
 use crate::error::{aborted, in_transaction};
 use crate::{SqliteStore, give_back};
 
-struct Row {
-    id: Uuid,
-    name: String,
-    secret_hash: Vec<u8>,
-    generation: i64,
-    created_at_ms: i64,
-    expires_at_ms: Option<i64>,
-    revoked_at_ms: Option<i64>,
-}
-
 #[async_trait]
 impl PrincipalStore for SqliteStore {
     async fn principal(&self, id: PrincipalId) -> Result<Option<ServicePrincipal>, StoreError> {
         let row = sqlx::query_as!(
-            Row,
+            kept::Principal,
             r#"SELECT id AS "id: Uuid", name, secret_hash, generation, created_at_ms, expires_at_ms, revoked_at_ms
                FROM service_principal WHERE id = $1"#,
             id.0
@@ -36,7 +26,7 @@ impl PrincipalStore for SqliteStore {
 
     async fn principal_named(&self, name: &PrincipalName) -> Result<Option<ServicePrincipal>, StoreError> {
         let row = sqlx::query_as!(
-            Row,
+            kept::Principal,
             r#"SELECT id AS "id: Uuid", name, secret_hash, generation, created_at_ms, expires_at_ms, revoked_at_ms
                FROM service_principal WHERE name = $1 AND revoked_at_ms IS NULL"#,
             name.as_str()
@@ -50,7 +40,7 @@ impl PrincipalStore for SqliteStore {
     async fn principals(&self, after: Option<PrincipalId>, limit: u32) -> Result<Vec<ServicePrincipal>, StoreError> {
         let after = after.map(|id| id.0);
         let rows = sqlx::query_as!(
-            Row,
+            kept::Principal,
             r#"SELECT id AS "id: Uuid", name, secret_hash, generation, created_at_ms, expires_at_ms, revoked_at_ms
                FROM service_principal WHERE $1 IS NULL OR id > $1 ORDER BY id LIMIT $2"#,
             after,
@@ -96,7 +86,7 @@ impl PrincipalStore for SqliteStore {
         let secret_hash = secret_hash.0.as_slice();
         let mut conn = self.writer().await?;
         let row = sqlx::query_as!(
-            Row,
+            kept::Principal,
             r#"UPDATE service_principal
                 SET secret_hash = $2, generation = generation + 1, expires_at_ms = COALESCE($3, expires_at_ms)
               WHERE id = $1 AND revoked_at_ms IS NULL
@@ -142,21 +132,5 @@ impl PrincipalStore for SqliteStore {
             .fetch_one(sent("signing-key", &self.readers))
             .await
             .map_err(aborted)
-    }
-}
-
-impl TryFrom<Row> for ServicePrincipal {
-    type Error = StoreError;
-
-    fn try_from(row: Row) -> Result<Self, StoreError> {
-        Ok(Self {
-            id: PrincipalId(row.id),
-            name: PrincipalName::parse(&row.name).map_err(aborted)?,
-            secret_hash: SecretHash(row.secret_hash.try_into().map_err(|_| aborted("secret_hash is not 32 bytes"))?),
-            generation: row.generation,
-            created_at_ms: row.created_at_ms,
-            expires_at_ms: row.expires_at_ms,
-            revoked_at_ms: row.revoked_at_ms,
-        })
     }
 }

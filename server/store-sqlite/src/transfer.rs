@@ -54,8 +54,12 @@ impl Source for SqliteTransfer {
     }
 
     fn rows<'a>(&'a mut self, table: &'a Table, skip: u64) -> BoxStream<'a, Result<Row, StoreError>> {
-        let sql =
-            format!("SELECT {} FROM {} ORDER BY {} LIMIT -1 OFFSET {skip}", names(table), table.name, order(table));
+        let sql = format!(
+            "SELECT {} FROM {} ORDER BY {} LIMIT -1 OFFSET {skip}",
+            table.column_names(),
+            table.name,
+            order(table)
+        );
         let rows = sqlx::query(AssertSqlSafe(sql)).fetch(&mut self.conn).map_err(aborted);
         rows.and_then(move |row| async move { read(&row, table) }).boxed()
     }
@@ -73,7 +77,7 @@ impl Target for SqliteTransfer {
     }
 
     async fn write(&mut self, table: &Table, rows: &[Row]) -> Result<(), StoreError> {
-        let mut insert = QueryBuilder::<Sqlite>::new(format!("INSERT INTO {} ({}) ", table.name, names(table)));
+        let mut insert = QueryBuilder::<Sqlite>::new(format!("INSERT INTO {} ({}) ", table.name, table.column_names()));
         insert.push_values(rows, |mut values, row| {
             for value in row {
                 match value {
@@ -95,10 +99,6 @@ impl Target for SqliteTransfer {
     async fn end(&mut self) -> Result<(), StoreError> {
         sqlx::query!("DELETE FROM copy_under_way").execute(&mut self.conn).await.map(drop).map_err(in_doubt)
     }
-}
-
-fn names(table: &Table) -> String {
-    table.columns.iter().map(|column| column.name).collect::<Vec<_>>().join(", ")
 }
 
 fn order(table: &Table) -> String {

@@ -12,6 +12,7 @@ use crate::commits::lineage::{Asked, Class, Landed, Mark, WriterCursor, WriterRo
 use crate::commits::log::{LogEntry, Outcome};
 use crate::events::{self, What};
 use crate::ident::{AttemptId, NamespaceIdent, TableIdent, TabularId, WarehouseId};
+use crate::principals::{PrincipalId, PrincipalName, SecretHash, ServicePrincipal};
 use crate::tabulars::TabularKind;
 use crate::{idempotency, purge};
 
@@ -45,6 +46,17 @@ pub struct Same {
     pub asked_ref: String,
     #[serde(flatten)]
     pub snapshot: Snapshot,
+}
+
+/// A row of `service_principal`; the hash in it is never printed.
+pub struct Principal {
+    pub id: Uuid,
+    pub name: String,
+    pub secret_hash: Vec<u8>,
+    pub generation: i64,
+    pub created_at_ms: i64,
+    pub expires_at_ms: Option<i64>,
+    pub revoked_at_ms: Option<i64>,
 }
 
 /// A row of `carried`, but for its warehouse and table.
@@ -239,6 +251,22 @@ impl TryFrom<Same> for (String, Landed) {
 
     fn try_from(row: Same) -> Result<Self, StoreError> {
         Ok((unescaped(&row.asked_ref), row.snapshot.try_into()?))
+    }
+}
+
+impl TryFrom<Principal> for ServicePrincipal {
+    type Error = StoreError;
+
+    fn try_from(row: Principal) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: PrincipalId(row.id),
+            name: PrincipalName::parse(&row.name).map_err(odd)?,
+            secret_hash: SecretHash(row.secret_hash.try_into().map_err(|_| odd("secret_hash is not 32 bytes"))?),
+            generation: row.generation,
+            created_at_ms: row.created_at_ms,
+            expires_at_ms: row.expires_at_ms,
+            revoked_at_ms: row.revoked_at_ms,
+        })
     }
 }
 

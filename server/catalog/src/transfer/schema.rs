@@ -8,6 +8,13 @@ pub struct Table {
     pub columns: &'static [Column],
 }
 
+impl Table {
+    /// As they stand in a statement.
+    pub fn column_names(&self) -> String {
+        self.columns.iter().map(|column| column.name).collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// An order that is the same in both databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
