@@ -110,7 +110,7 @@ fuzz_target!(|input: Input| {
     let merged = delta.onto(&head, numbers);
     check_merged(&delta, &head, &merged);
     check_row_ids(&delta, &merged, next_row_id);
-    check_written(format_version, &merged.manifests);
+    check_written(format_version, &merged.manifests, head);
 });
 
 /// Nothing but what the commit replaced is lost, nothing comes twice, and what is kept is as it stood in head.
@@ -142,13 +142,16 @@ fn check_row_ids(delta: &Delta, merged: &Merged, next_row_id: Option<i64>) {
     );
 }
 
-fn check_written(format_version: u8, manifests: &[ManifestFile]) {
-    let head = Head { format_version, snapshot_id: 7, parent_id: Some(6), sequence_number: 5, first_row_id: Some(4) };
-    let written = write_list(&head, manifests).expect("a merged list can be written");
-    let read = read_list(&written).expect("a merged list can be read");
+/// The merged list is put on that of head, which was written before.
+fn check_written(format_version: u8, manifests: &[ManifestFile], head: Vec<ManifestFile>) {
+    let header = Head { format_version, snapshot_id: 7, parent_id: Some(6), sequence_number: 5, first_row_id: Some(4) };
+    let write = |manifests: &[ManifestFile], on: &List| write_list(&header, manifests, on).expect("it can be written");
+    let head_written = write(&head, &List::default());
+    let head = List { format_version, manifests: head, written: Some(head_written) };
+    let read = read_list(&write(manifests, &head).bytes).expect("a merged list can be read");
     assert_eq!(read.format_version, format_version);
     if format_version == 3 {
-        assert_eq!(read, List { format_version, manifests: manifests.to_vec() });
+        assert_eq!(read, List { format_version, manifests: manifests.to_vec(), written: None });
     } else {
         let paths = |manifests: &[ManifestFile]| manifests.iter().map(|it| it.path.clone()).collect::<Vec<_>>();
         assert_eq!(paths(&read.manifests), paths(manifests));

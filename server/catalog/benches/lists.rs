@@ -16,6 +16,7 @@ fn lists(c: &mut Criterion) {
         let size = |name| BenchmarkId::new(name, manifests);
         group.bench_function(size("read"), |b| b.iter(|| count(black_box(&written))));
         group.bench_function(size("merge and write"), |b| b.iter(|| black_box(&raced).merge()));
+        group.bench_function(size("merge and write all"), |b| b.iter(|| black_box(&raced).merge_on_read()));
     }
     group.finish();
 }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::str::FromStr;
 
 use apache_avro::types::Value;
-use apache_avro::{Codec, Schema, from_avro_datum, to_avro_datum};
+use apache_avro::headers::HeaderBuilder;
+use apache_avro::{Codec, GenericSingleObjectReader, Schema, from_avro_datum, to_avro_datum};
 use serde_json::{Value as Json, json};
 
 mod extent;
@@ -100,6 +101,7 @@ impl<'a> File<'a> {
     /// Calls `each` with every record and the bytes that it was read from, in the order of the file.
     pub fn for_each(&self, mut each: impl FnMut(Value, &[u8]) -> Result<()>) -> Result<()> {
         let extent = Extent::of(&self.layout)?;
+        let decoder = GenericSingleObjectReader::new_with_header_builder(self.layout.clone(), NoHeader)?;
         let (mut rest, mut left, mut cost_left) = (self.blocks, INFLATED_MAX_BYTES, COST_MAX);
         while !rest.is_empty() {
             let (count, size) = (long_at(&mut rest)?, long_at(&mut rest)?);
@@ -113,7 +115,7 @@ impl<'a> File<'a> {
             for _ in 0..count {
                 let (record, after) = records.split_at(self.next_record(&extent, records, &mut cost_left)?);
                 records = after;
-                each(from_avro_datum(&self.layout, &mut &*record, None)?, record)?;
+                each(decoder.read_value(&mut &*record)?, record)?;
             }
         }
         Ok(())
@@ -146,6 +148,15 @@ impl<'a> File<'a> {
             file.extend([&long_bytes(count), &long_bytes(block.len()), block.as_slice(), self.marker].concat());
         }
         Ok(file)
+    }
+}
+
+/// Records of a file stand there bare. This is how a reader is had that looks types up once, and not for each record.
+struct NoHeader;
+
+impl HeaderBuilder for NoHeader {
+    fn build_header(&self) -> Vec<u8> {
+        Vec::new()
     }
 }
 

@@ -1,9 +1,11 @@
 //! Manifest lists of any length, for the bench of their merge.
 
-use crate::commits::rebase::manifest_list::{self, Content, FieldSummary, Head, List, ManifestFile};
+use bytes::Bytes;
+
+use crate::commits::rebase::manifest_list::{self, Content, FieldSummary, Head, List, ManifestFile, Written};
 use crate::commits::rebase::merge::{Delta, Numbers};
 
-/// An append that was built on a list, and finds the list of another append in its place.
+/// An append that was built on a list, and finds the list of another append in its place, as a rebase has written it.
 pub struct Raced {
     base: List,
     mine: List,
@@ -15,25 +17,41 @@ impl Raced {
     pub fn on(manifests: usize) -> Self {
         let base: Vec<ManifestFile> = (1..).take(manifests).map(manifest).collect();
         let next = manifests as i64 + 1;
-        let onto_base = |n| List { format_version: 2, manifests: [vec![manifest(n)], base.clone()].concat() };
-        let (mine, head) = (onto_base(next + 1), onto_base(next));
-        Self { base: List { format_version: 2, manifests: base }, mine, head }
+        let base = List { format_version: 2, manifests: base, written: None };
+        let on = |list: &List, n| List { manifests: [vec![manifest(n)], list.manifests.clone()].concat(), ..list.clone() };
+        let (mine, mut head) = (on(&base, next + 1), on(&base, next));
+        head.written = Some(write(&head.manifests, &base));
+        Self { base, mine, head }
     }
 
-    /// The bytes of the list that brings both, as a rebase writes it.
-    pub fn merge(&self) -> Vec<u8> {
+    /// The list that brings both, as a rebase writes it.
+    pub fn merge(&self) -> Bytes {
+        self.merge_on(&self.head)
+    }
+
+    /// The same where the head was read, and all of it must be encoded.
+    pub fn merge_on_read(&self) -> Bytes {
+        self.merge_on(&List::default())
+    }
+
+    fn merge_on(&self, written: &List) -> Bytes {
         let next = self.head.manifests.len() as i64 + 1;
         let numbers = Numbers { was: next - 1, is: next, next_row_id: None };
         let merged = Delta::of(&self.base.manifests, &self.mine.manifests).onto(&self.head.manifests, numbers);
-        let head = Head {
-            format_version: 2,
-            snapshot_id: next,
-            parent_id: Some(next - 1),
-            sequence_number: next,
-            first_row_id: None,
-        };
-        manifest_list::write(&head, &merged.manifests).expect("a list of plain values can be written")
+        write(&merged.manifests, written).bytes
     }
+}
+
+fn write(manifests: &[ManifestFile], on: &List) -> Written {
+    let number = manifests.len() as i64;
+    let head = Head {
+        format_version: 2,
+        snapshot_id: number,
+        parent_id: Some(number - 1),
+        sequence_number: number,
+        first_row_id: None,
+    };
+    manifest_list::write(&head, manifests, on).expect("a list of plain values can be written")
 }
 
 /// Reads a list that [`Raced::merge`] has written, and counts its manifests.
@@ -69,6 +87,9 @@ mod tests {
 
     #[test]
     fn a_merged_list_has_what_both_brought() {
-        assert_eq!(count(&Raced::on(10).merge()), 12);
+        for manifests in [10, 100] {
+            let raced = Raced::on(manifests);
+            assert_eq!((count(&raced.merge()), count(&raced.merge_on_read())), (manifests + 2, manifests + 2));
+        }
     }
 }

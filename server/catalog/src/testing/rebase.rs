@@ -2,7 +2,7 @@
 
 pub use crate::commits::rebase::manifest::{Entry, FileContent, Status, read as read_manifest};
 pub use crate::commits::rebase::manifest_list::{
-    Content, FieldSummary, Head, List, ManifestFile, read as read_list, write as write_list,
+    Content, FieldSummary, Head, List, ManifestFile, Written, read as read_list, write as write_list,
 };
 pub use crate::commits::rebase::merge::{Delta, Merged, Numbers};
 pub use crate::commits::rebase::unmerge::{Fault, Own, own_entries};

@@ -148,11 +148,11 @@ impl<'a> Link<'a> {
         };
         let written = blocking::run(move || {
             let merged = delta.onto(&head.manifests, numbers);
-            let bytes = manifest_list::write(&header, &merged.manifests);
-            let bytes = bytes.map_err(|error| Error::new(Kind::Internal, "a list is no Avro").with_source(error))?;
-            Ok((merged, bytes))
+            let written = manifest_list::write(&header, &merged.manifests, &head);
+            let written = written.map_err(|error| Error::new(Kind::Internal, "a list is no Avro").with_source(error))?;
+            Ok((merged, written))
         });
-        let (merged, bytes) = written.await.map_err(|e| self.conflict("its list cannot be written").with_source(e))?;
+        let (merged, written) = written.await.map_err(|e| self.conflict("its list cannot be written").with_source(e))?;
         let totals =
             spot.head.filter(|_| spot.is_moved).map(|head| merge::totals(&head.summary(), &self.snapshot.summary()));
         let seat = Seat {
@@ -163,6 +163,7 @@ impl<'a> Link<'a> {
             rows: numbers.next_row_id.zip(merged.next_row_id).map(|(first, next)| (first, next - first)),
             totals: totals.into_iter().flatten().collect(),
         };
-        Ok((List { format_version, manifests: merged.manifests }, seat, bytes.into()))
+        let bytes = written.bytes.clone();
+        Ok((List { format_version, manifests: merged.manifests, written: Some(written) }, seat, bytes))
     }
 }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::super::manifest::tests::{Written, bytes};
 use super::super::manifest::{self, Entry, FileContent, Status};
-use super::super::manifest_list::{self, Content, ManifestFile};
+use super::super::manifest_list::{self, Content, List, ManifestFile};
 use super::super::*;
 use crate::commits::lineage::Mark;
 use crate::context::{Clock, Principal};
@@ -170,7 +170,7 @@ impl World {
             first_row_id,
         };
         let location = self.location(&format!("client-{}-{}.avro", commit.id, Uuid::now_v7()));
-        self.write(&location, &manifest_list::write(&header, &manifests).unwrap());
+        self.write(&location, &manifest_list::write(&header, &manifests, &List::default()).unwrap().bytes);
         let mut summary: BTreeMap<&str, &str> = commit.summary.iter().copied().collect();
         summary.insert("operation", commit.operation);
         let mut snapshot = json!({"snapshot-id": commit.id, "timestamp-ms": 1_700_000_000_000_i64, "schema-id": 0,

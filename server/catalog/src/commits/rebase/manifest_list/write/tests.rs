@@ -1,5 +1,6 @@
 use iceberg::spec as theirs;
 
+use super::super::*;
 use super::*;
 
 fn rich(first_row_id: Option<i64>) -> ManifestFile {
@@ -43,12 +44,17 @@ fn plain() -> ManifestFile {
     }
 }
 
+/// A list that follows nothing.
+fn bytes(head: &Head, manifests: &[ManifestFile]) -> Bytes {
+    write(head, manifests, &List::default()).unwrap().bytes
+}
+
 #[test]
 fn what_is_written_is_read_back() {
     for (format_version, manifest) in [(1, plain()), (2, rich(None)), (3, rich(Some(100))), (3, rich(None))] {
         let bare = ManifestFile { path: "x".to_owned(), ..ManifestFile::default() };
-        let list = List { format_version, manifests: vec![manifest, bare] };
-        assert_eq!(read(&write(&head(format_version), &list.manifests).unwrap()).unwrap(), list);
+        let list = List { format_version, manifests: vec![manifest, bare], written: None };
+        assert_eq!(read(&bytes(&head(format_version), &list.manifests)).unwrap(), list);
     }
 }
 
@@ -73,16 +79,16 @@ fn the_header_tells_of_the_snapshot_what_its_format_version_knows() {
     for (format_version, entries) in [(1, 3), (2, 4), (3, 5)] {
         let mut expected: Vec<_> = all[..entries].iter().map(|(key, value)| (*key, (*value).to_owned())).collect();
         expected[2].1 = format_version.to_string();
-        assert_eq!(told(&write(&head(format_version), &[]).unwrap()), expected);
+        assert_eq!(told(&bytes(&head(format_version), &[])), expected);
     }
     let first = Head { parent_id: None, ..head(2) };
-    assert_eq!(told(&write(&first, &[]).unwrap())[1], ("parent-snapshot-id", "null".to_owned()));
+    assert_eq!(told(&bytes(&first, &[]))[1], ("parent-snapshot-id", "null".to_owned()));
 }
 
 #[test]
 fn every_field_has_its_id() {
     for (format_version, fields) in [(1, 12), (2, 15), (3, 16)] {
-        let bytes = write(&head(format_version), &[]).unwrap();
+        let bytes = bytes(&head(format_version), &[]);
         let file = File::open(&bytes).unwrap();
         let ids: Vec<i64> = (500..=520).filter(|id| Fields::of(file.schema()).contains(*id)).collect();
         assert_eq!(ids.len(), fields, "{ids:?}");
@@ -133,10 +139,55 @@ fn the_iceberg_crate_reads_what_is_written_here() {
         (2, theirs::FormatVersion::V2, rich(None)),
         (3, theirs::FormatVersion::V3, rich(Some(100))),
     ] {
-        let bytes = write(&head(format_version), std::slice::from_ref(&manifest)).unwrap();
+        let bytes = bytes(&head(format_version), std::slice::from_ref(&manifest));
         let list = theirs::ManifestList::parse_with_version(&bytes, version).unwrap();
         let [read] = list.entries() else { panic!("one manifest") };
         assert_eq!(ours(read), manifest);
+    }
+}
+
+/// A list of so many manifests, each put on the one before: as the server writes them, and as it knows them.
+fn grown(format_version: u8, count: usize) -> List {
+    let mut list = List { format_version, ..List::default() };
+    for n in 0..count {
+        let manifest = ManifestFile { path: format!("m{n}"), ..plain() };
+        let manifests = [vec![manifest], list.manifests.clone()].concat();
+        let written = write(&head(format_version), &manifests, &list).unwrap();
+        list = List { manifests, written: Some(written), ..list };
+    }
+    list
+}
+
+#[test]
+fn a_list_that_only_adds_to_another_has_all_of_it() {
+    for count in [1, BLOCK_MANIFESTS - 1, BLOCK_MANIFESTS, 2 * BLOCK_MANIFESTS + 1] {
+        let list = grown(1, count);
+        let written = list.written.as_ref().unwrap();
+        assert_eq!(read(&written.bytes).unwrap().manifests, list.manifests, "{count}");
+        assert!(written.open < BLOCK_MANIFESTS, "{count}");
+        let theirs = theirs::ManifestList::parse_with_version(&written.bytes, theirs::FormatVersion::V1).unwrap();
+        assert_eq!(theirs.entries().len(), count);
+    }
+}
+
+#[test]
+fn full_blocks_are_taken_over_as_they_stand() {
+    let list = grown(1, BLOCK_MANIFESTS);
+    let full = &list.written.as_ref().unwrap().bytes[list.written.as_ref().unwrap().full_at..];
+    let manifests = [vec![plain()], list.manifests.clone()].concat();
+    let written = write(&head(1), &manifests, &list).unwrap();
+    assert!(!full.is_empty() && written.bytes.ends_with(full));
+    assert_eq!(written.open, 1);
+}
+
+#[test]
+fn a_list_that_changes_what_is_there_is_written_anew() {
+    let list = grown(1, BLOCK_MANIFESTS + 1);
+    let dropped = &list.manifests[..BLOCK_MANIFESTS];
+    let changed = [&[ManifestFile { added_rows: 0, ..plain() }], dropped].concat();
+    for (format_version, manifests) in [(1, dropped.to_vec()), (1, changed), (2, list.manifests.clone())] {
+        let written = write(&head(format_version), &manifests, &list).unwrap();
+        assert_eq!(read(&written.bytes).unwrap(), List { format_version, manifests, written: None });
     }
 }
 
