@@ -43,7 +43,10 @@ fn check_list(list: List) {
     let head = Head { format_version, snapshot_id: 1, parent_id: None, sequence_number: 1, first_row_id: Some(0) };
     let written = write_list(&head, &list.manifests, &List::default()).expect("what was read can be written").bytes;
     let manifests = list.manifests.into_iter().map(|manifest| as_of(format_version, manifest)).collect();
-    assert_eq!(read_list(&written).expect("what was written can be read"), List { format_version, manifests, written: None });
+    assert_eq!(
+        read_list(&written).expect("what was written can be read"),
+        List { format_version, manifests, written: None }
+    );
 }
 
 /// What a format version knows of a manifest.

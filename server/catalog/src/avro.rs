@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::str::FromStr;
 
-use apache_avro::types::Value;
 use apache_avro::headers::HeaderBuilder;
+use apache_avro::types::Value;
 use apache_avro::{Codec, GenericSingleObjectReader, Schema, from_avro_datum, to_avro_datum};
 use serde_json::{Value as Json, json};
 

@@ -34,7 +34,7 @@ impl LogStore for SqliteStore {
                       attempt_id AS "attempt_id: Uuid", duplicate_of, detail, waited_ms, group_size, attempts
                  FROM commit_log
                 WHERE warehouse_id = $1 AND table_uuid = $2 AND id < $3
-                ORDER BY id DESC LIMIT $4"#,
+                ORDER BY id DESC LIMIT +$4"#,
             warehouse.0,
             table,
             before,
@@ -64,7 +64,7 @@ impl LogStore for SqliteStore {
         let mut conn = self.writer().await?;
         let gone = sqlx::query!(
             "DELETE FROM commit_log WHERE (warehouse_id, table_uuid, id) IN (
-                 SELECT warehouse_id, table_uuid, id FROM commit_log WHERE at_ms < $1 ORDER BY at_ms LIMIT $2)",
+                 SELECT warehouse_id, table_uuid, id FROM commit_log WHERE at_ms < $1 ORDER BY at_ms LIMIT +$2)",
             before_ms,
             limit
         )
@@ -91,7 +91,7 @@ impl SqliteStore {
                       attempt_id AS "attempt_id: Uuid", duplicate_of, detail, waited_ms, group_size, attempts
                  FROM commit_log
                 WHERE warehouse_id = $1 AND table_uuid = $2 AND idempotency_key = $3
-                ORDER BY id DESC LIMIT $4"#,
+                ORDER BY id DESC LIMIT +$4"#,
             warehouse.0,
             table,
             key,
@@ -116,7 +116,7 @@ impl SqliteStore {
                       attempt_id AS "attempt_id: Uuid", duplicate_of, detail, waited_ms, group_size, attempts
                  FROM commit_log
                 WHERE warehouse_id = $1 AND table_uuid = $2 AND snapshot_id = $3
-                ORDER BY id DESC LIMIT $4"#,
+                ORDER BY id DESC LIMIT +$4"#,
             warehouse.0,
             table,
             snapshot_id,

@@ -112,7 +112,7 @@ impl CommitStore for SqliteStore {
         let mut conn = self.writer().await?;
         let gone = sqlx::query!(
             "DELETE FROM attempt WHERE attempt_id IN (
-                 SELECT attempt_id FROM attempt WHERE at_ms < $1 ORDER BY at_ms LIMIT $2)",
+                 SELECT attempt_id FROM attempt WHERE at_ms < $1 ORDER BY at_ms LIMIT +$2)",
             before_ms,
             limit
         )

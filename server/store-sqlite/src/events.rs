@@ -17,7 +17,7 @@ impl EventStore for SqliteStore {
             r#"SELECT serial, warehouse_id AS "warehouse_id: Uuid", tabular_id AS "tabular_id: Uuid", kind,
                       table_uuid AS "table_uuid: Uuid", namespace, name, what, metadata_location, snapshot_id, ref_name,
                       at_ms
-                 FROM outbox WHERE serial > $1 ORDER BY serial LIMIT $2"#,
+                 FROM outbox WHERE serial > $1 ORDER BY serial LIMIT +$2"#,
             after,
             limit
         )
@@ -48,7 +48,7 @@ impl EventStore for SqliteStore {
         let mut conn = self.writer().await?;
         let gone = sqlx::query!(
             "DELETE FROM outbox WHERE serial IN (
-                 SELECT serial FROM outbox WHERE at_ms < $1 ORDER BY at_ms LIMIT $2)",
+                 SELECT serial FROM outbox WHERE at_ms < $1 ORDER BY at_ms LIMIT +$2)",
             before_ms,
             limit
         )

@@ -46,7 +46,7 @@ impl IdempotencyStore for SqliteStore {
         let gone = sqlx::query!(
             "DELETE FROM idempotency_key WHERE (warehouse_id, key) IN (
                  SELECT warehouse_id, key FROM idempotency_key
-                  WHERE at_ms < $1 ORDER BY at_ms LIMIT $2)",
+                  WHERE at_ms < $1 ORDER BY at_ms LIMIT +$2)",
             before_ms,
             limit
         )

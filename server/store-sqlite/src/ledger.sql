@@ -33,5 +33,5 @@ SELECT (SELECT json_group_array(json_object(
                                    OR EXISTS (SELECT 1 FROM carried c
                                                WHERE c.warehouse_id = $1 AND c.table_uuid = $2
                                                  AND c.snapshot_id = l.snapshot_id AND c.ref_key = wanted.ref_key))
-                            ORDER BY l.sequence_number DESC, l.at_ms DESC LIMIT $4))))
+                            ORDER BY l.sequence_number DESC, l.at_ms DESC LIMIT +$4))))
           FROM wanted) AS "same!: String"

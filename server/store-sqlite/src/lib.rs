@@ -1,4 +1,7 @@
 //! The catalog's state kept in SQLite: one file, one process, one writer.
+//!
+//! Its statements say `LIMIT +$1`: where the bound is a bare parameter, SQLite prepares the statement anew each time that it
+//! is bound, which takes longer than most of them run.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};

@@ -96,7 +96,7 @@ impl LineageStore for SqliteStore {
                       first_snapshot_id, since_sequence_number, epoch, retired AS "retired: bool", at_ms
                  FROM writer
                 WHERE warehouse_id = $1 AND table_uuid = $2 AND place > $3
-                ORDER BY place LIMIT $4"#,
+                ORDER BY place LIMIT +$4"#,
             warehouse.0,
             table,
             after,
@@ -126,7 +126,7 @@ impl LineageStore for SqliteStore {
                 WHERE warehouse_id = $1 AND table_uuid = $2 AND writer_id = $3
                   AND ($4 IS NULL OR ref_name = $4) AND ($5 IS NULL OR writer_kind = $5)
                   AND ($6 IS NULL OR writer_part = $6)
-                ORDER BY place LIMIT $7"#,
+                ORDER BY place LIMIT +$7"#,
             warehouse.0,
             table,
             id,
@@ -154,7 +154,7 @@ async fn forget(conn: &mut SqliteConnection, before_ms: i64, limit: u32) -> Resu
     sqlx::query!(
         "DELETE FROM carried WHERE (warehouse_id, table_uuid, snapshot_id) IN (
              SELECT warehouse_id, table_uuid, snapshot_id FROM lineage WHERE at_ms < $1
-              ORDER BY at_ms, warehouse_id, table_uuid, snapshot_id LIMIT $2)",
+              ORDER BY at_ms, warehouse_id, table_uuid, snapshot_id LIMIT +$2)",
         before_ms,
         limit
     )
@@ -164,7 +164,7 @@ async fn forget(conn: &mut SqliteConnection, before_ms: i64, limit: u32) -> Resu
     let gone = sqlx::query!(
         "DELETE FROM lineage WHERE (warehouse_id, table_uuid, snapshot_id) IN (
              SELECT warehouse_id, table_uuid, snapshot_id FROM lineage WHERE at_ms < $1
-              ORDER BY at_ms, warehouse_id, table_uuid, snapshot_id LIMIT $2)",
+              ORDER BY at_ms, warehouse_id, table_uuid, snapshot_id LIMIT +$2)",
         before_ms,
         limit
     )

@@ -45,7 +45,7 @@ impl NamespaceStore for SqliteStore {
             let top = sqlx::query_scalar!(
                 "SELECT name FROM namespace
                   WHERE warehouse_id = $1 AND parent_id IS NULL AND name > $2
-                  ORDER BY name LIMIT $3",
+                  ORDER BY name LIMIT +$3",
                 warehouse.0,
                 after,
                 limit
@@ -56,7 +56,7 @@ impl NamespaceStore for SqliteStore {
             r#"SELECT (SELECT json_group_array(name)
                          FROM (SELECT child.name FROM namespace child
                                 WHERE child.warehouse_id = $1 AND child.parent_id = parent.id AND child.name > $3
-                                ORDER BY child.name LIMIT $4)) AS "names!: String"
+                                ORDER BY child.name LIMIT +$4)) AS "names!: String"
                  FROM namespace parent
                 WHERE parent.warehouse_id = $1 AND parent.parts = $2"#,
             warehouse.0,

@@ -42,7 +42,7 @@ impl PrincipalStore for SqliteStore {
         let rows = sqlx::query_as!(
             kept::Principal,
             r#"SELECT id AS "id: Uuid", name, secret_hash, generation, created_at_ms, expires_at_ms, revoked_at_ms
-               FROM service_principal WHERE $1 IS NULL OR id > $1 ORDER BY id LIMIT $2"#,
+               FROM service_principal WHERE $1 IS NULL OR id > $1 ORDER BY id LIMIT +$2"#,
             after,
             limit
         )

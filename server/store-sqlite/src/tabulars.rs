@@ -42,7 +42,7 @@ impl TabularStore for SqliteStore {
             r#"SELECT (SELECT json_group_array(name)
                          FROM (SELECT t.name FROM tabular t
                                 WHERE t.namespace_id = n.id AND t.kind = $3 AND t.name > $4
-                                ORDER BY t.name LIMIT $5)) AS "names!: String"
+                                ORDER BY t.name LIMIT +$5)) AS "names!: String"
                  FROM namespace n
                 WHERE n.warehouse_id = $1 AND n.parts = $2"#,
             warehouse.0,

@@ -49,7 +49,7 @@ impl WarehouseStore for SqliteStore {
         let rows = sqlx::query_as!(
             Row,
             r#"SELECT id AS "id: Uuid", name, root, allowed, storage, defaults, overrides, version
-                 FROM warehouse WHERE name > $1 ORDER BY name LIMIT $2"#,
+                 FROM warehouse WHERE name > $1 ORDER BY name LIMIT +$2"#,
             after,
             limit
         )

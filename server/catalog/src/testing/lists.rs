@@ -18,7 +18,8 @@ impl Raced {
         let base: Vec<ManifestFile> = (1..).take(manifests).map(manifest).collect();
         let next = manifests as i64 + 1;
         let base = List { format_version: 2, manifests: base, written: None };
-        let on = |list: &List, n| List { manifests: [vec![manifest(n)], list.manifests.clone()].concat(), ..list.clone() };
+        let on =
+            |list: &List, n| List { manifests: [vec![manifest(n)], list.manifests.clone()].concat(), ..list.clone() };
         let (mine, mut head) = (on(&base, next + 1), on(&base, next));
         head.written = Some(write(&head.manifests, &base));
         Self { base, mine, head }

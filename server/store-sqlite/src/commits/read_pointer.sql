@@ -37,7 +37,7 @@ SELECT t.id AS "id: Uuid", t.kind, t.uuid AS "uuid: Uuid", t.location, t.metadat
                                    OR EXISTS (SELECT 1 FROM carried c
                                                WHERE c.warehouse_id = $1 AND c.table_uuid = t.uuid
                                                  AND c.snapshot_id = l.snapshot_id AND c.ref_key = wanted.ref_key))
-                            ORDER BY l.sequence_number DESC, l.at_ms DESC LIMIT $6))))
+                            ORDER BY l.sequence_number DESC, l.at_ms DESC LIMIT +$6))))
           FROM wanted) AS "same!: String"
   FROM tabular t JOIN namespace n ON n.id = t.namespace_id
  WHERE n.warehouse_id = $1 AND n.parts = $2 AND t.name = $3

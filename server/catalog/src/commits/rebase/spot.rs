@@ -149,10 +149,12 @@ impl<'a> Link<'a> {
         let written = blocking::run(move || {
             let merged = delta.onto(&head.manifests, numbers);
             let written = manifest_list::write(&header, &merged.manifests, &head);
-            let written = written.map_err(|error| Error::new(Kind::Internal, "a list is no Avro").with_source(error))?;
+            let written =
+                written.map_err(|error| Error::new(Kind::Internal, "a list is no Avro").with_source(error))?;
             Ok((merged, written))
         });
-        let (merged, written) = written.await.map_err(|e| self.conflict("its list cannot be written").with_source(e))?;
+        let (merged, written) =
+            written.await.map_err(|e| self.conflict("its list cannot be written").with_source(e))?;
         let totals =
             spot.head.filter(|_| spot.is_moved).map(|head| merge::totals(&head.summary(), &self.snapshot.summary()));
         let seat = Seat {
