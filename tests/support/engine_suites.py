@@ -106,11 +106,15 @@ def flink_settings(line, log):
 
 def connect(suite, bound_s, **options):
     def run(bench, log):
-        parts = {"kafka": "KAFKA_CLASSPATH", "sink": "SINK_CLASSPATH", "debezium": "DEBEZIUM_CLASSPATH"}
-        classpaths = {variable: machine.classpath(f"connect-{part}", log) for part, variable in parts.items()}
-        client("connect", suite, "connect", bound_s=bound_s, **options, **classpaths)(bench, log)
+        client("connect", suite, "connect", bound_s=bound_s, **options, **connect_settings(log))(bench, log)
 
     return run
+
+
+def connect_settings(log):
+    """What the suite of Kafka Connect is told beside the catalog."""
+    parts = {"kafka": "KAFKA_CLASSPATH", "sink": "SINK_CLASSPATH", "debezium": "DEBEZIUM_CLASSPATH"}
+    return {variable: machine.classpath(f"connect-{part}", log) for part, variable in parts.items()}
 
 
 CONNECT = ("connect", "connect-kafka", "connect-sink", "connect-debezium")

@@ -7,11 +7,14 @@ import paths
 BLOCK = re.compile(r"^<!-- logs in: (?P<who>\w+) -->\n+```\w+\n(?P<settings>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+def page(engine):
+    return (paths.REPO / "docs" / "engines" / f"{engine}.md").read_text()
+
+
 def logging_in(engine, uri, login):
     """What the page of an engine says for the kind of login, with the names and addresses of this run."""
-    page = (paths.REPO / "docs" / "engines" / f"{engine}.md").read_text()
-    told = {block["who"]: block["settings"] for block in BLOCK.finditer(page)}
-    settings = told["client" if login.provider else "principal"]
+    told = {block["who"]: block["settings"] for block in BLOCK.finditer(page(engine))}
+    settings = told.get("client" if login.provider else "principal") or told["token"]
     for written, meant in {
         "http://127.0.0.1:8181": uri,
         "https://idp.example/token": login.token_uri,

@@ -9,6 +9,7 @@ import json
 
 import pytest
 from chdb import session as chdb
+from databases import create
 
 SETTINGS = ("allow_database_iceberg", "allow_insert_into_iceberg", "write_full_path_in_iceberg_metadata")
 
@@ -24,17 +25,11 @@ def engine():
 
 
 @pytest.fixture(scope="session")
-def database(engine, uri, warehouse):
-    keys, endpoint = "", ""
-    if s3 := warehouse.s3:
-        keys = f", '{s3.access_key_id}', '{s3.secret_access_key}'"
-        endpoint = f", storage_endpoint = '{s3.endpoint}', region = '{s3.region}'"
-    engine.query(
-        f"""CREATE DATABASE {warehouse.name}_catalog ENGINE = DataLakeCatalog('{uri}/v1'{keys})
-            SETTINGS catalog_type = 'rest', warehouse = '{warehouse.name}', vended_credentials = 0{endpoint}"""
-    )
-    yield f"{warehouse.name}_catalog"
-    engine.query(f"DROP DATABASE {warehouse.name}_catalog")
+def database(engine, uri, warehouse, login):
+    name = f"{warehouse.name}_catalog"
+    engine.query(create(name, uri, warehouse, login))
+    yield name
+    engine.query(f"DROP DATABASE {name}")
 
 
 @pytest.fixture(scope="session")

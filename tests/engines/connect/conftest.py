@@ -45,17 +45,17 @@ def worker(home, broker, plugins):
 
 
 @pytest.fixture
-def lake(uri, warehouse):
-    return Lake(uri, warehouse)
+def lake(uri, warehouse, login):
+    return Lake(uri, warehouse, login)
 
 
 @pytest.fixture
-def sink(uri, warehouse):
-    """The properties of a sink from the page, for this catalog and this warehouse."""
+def sink(uri, warehouse, login):
+    """The properties of a sink from the page, for this catalog, this warehouse and this login."""
 
     def properties(changed, catalog=uri, block="sink"):
         place = {"iceberg.catalog.uri": catalog, "iceberg.catalog.warehouse": warehouse.name}
-        return {**page.settings(block, {**place, **changed}), **keys(warehouse)}
+        return {**page.settings(block, {**place, **changed}), **keys(warehouse), **known(login)}
 
     return properties
 
@@ -69,6 +69,20 @@ def keys(warehouse):
         "iceberg.catalog.s3.secret-access-key": warehouse.s3.secret_access_key,
     }
     return page.settings("sink-s3", secrets)
+
+
+def known(login):
+    """How the sink says who it is, where the catalog asks."""
+    if not login:
+        return {}
+    if not login.provider:
+        return page.settings("sink-principal", {"iceberg.catalog.credential": login.credential})
+    client = {
+        "iceberg.catalog.credential": login.credential,
+        "iceberg.catalog.oauth2-server-uri": login.token_uri,
+        "iceberg.catalog.scope": login.scope,
+    }
+    return page.settings("sink-client", client)
 
 
 @pytest.fixture

@@ -14,8 +14,9 @@ ARRIVE_WITHIN_S = 180
 class Lake:
     """A warehouse, read through PyIceberg."""
 
-    def __init__(self, uri, warehouse):
-        settings = {"type": "rest", "uri": uri, "warehouse": warehouse.name, **credentials(warehouse)}
+    def __init__(self, uri, warehouse, login=None):
+        known = login.properties() if login else {}
+        settings = {"type": "rest", "uri": uri, "warehouse": warehouse.name, **credentials(warehouse), **known}
         self.catalog = load_catalog("frazil", **settings)
 
     def table(self, name):

@@ -6,9 +6,9 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def iceberg(uri, warehouse):
+def iceberg(uri, warehouse, login):
     """The catalog through PyIceberg alone."""
-    return pyiceberg_client.catalog(uri, warehouse)
+    return pyiceberg_client.catalog(uri, warehouse, login)
 
 
 @pytest.fixture(scope="session")

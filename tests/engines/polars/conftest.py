@@ -6,8 +6,8 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def catalog(uri, warehouse):
-    return pyiceberg_client.catalog(uri, warehouse)
+def catalog(uri, warehouse, login):
+    return pyiceberg_client.catalog(uri, warehouse, login)
 
 
 @pytest.fixture
