@@ -135,6 +135,17 @@ async fn the_line_of_an_answer_says_whose_request_it_was_and_what_became_of_it()
 }
 
 #[tokio::test]
+async fn a_probe_that_succeeds_is_no_news() {
+    let told = &*TOLD;
+    let server = TestServer::on_sqlite().await;
+    for path in ["/health/live", "/health/ready", "/metrics"] {
+        server.send(Method::GET, path, &[("x-request-id", "probe-1")], None).await.expect(200);
+    }
+    assert_eq!(told.of("probe-1", "answered"), Vec::<Value>::new());
+    server.end().await;
+}
+
+#[tokio::test]
 async fn no_secret_and_no_query_comes_into_the_log() {
     let told = &*TOLD;
     let server = server_with_table().await;
