@@ -1,6 +1,7 @@
 """The suites of clients that log in: a server that serves nobody unknown, and Keycloak beside it.
 
-Each client runs the file `test_login.py` of its folder, as a principal of the catalog's own and as one of Keycloak's.
+Each client runs the file `test_login.py` of its folder, as a principal of the catalog's own and as one of Keycloak's; for
+a library it is the program of its page.
 """
 
 import contextlib
@@ -60,7 +61,7 @@ PROGRAMS = {
 
 
 @contextlib.contextmanager
-def asking(bench, suite, log):
+def asking(bench, suite):
     """A server that serves nobody unknown, and the logins that it knows."""
     with contextlib.ExitStack() as stack:
         provider_log = stack.enter_context(open(paths.LOGS / f"{suite}.keycloak.log", "w"))
@@ -72,7 +73,7 @@ def asking(bench, suite, log):
 
 def logging_in(suite, *clients):
     def run(bench, log):
-        with asking(bench, suite, log) as (frazil, logins):
+        with asking(bench, suite) as (frazil, logins):
             told = {"FRAZIL_URI": frazil.uri, **login.environment(logins)}
             for folder, venv, settings_of in clients:
                 drive(frazil, f"{folder}/test_login.py", venv, log, BOUND_S, **told, **settings_of(log))
@@ -84,7 +85,7 @@ def libraries_logging_in(suite):
     """Each library's program as its page has it, with each login."""
 
     def run(bench, log):
-        with asking(bench, suite, log) as (frazil, logins):
+        with asking(bench, suite) as (frazil, logins):
             for library in PROGRAMS:
                 for known in logins:
                     folder = paths.RUNS / suite / f"{library}-{known}"
@@ -99,10 +100,12 @@ def program(library, uri, known):
     opens, namespace = PROGRAMS[library]
     [code] = [block["code"] for block in readme.BLOCK.finditer(pages.page(library))]
     assert opens in code, f"docs/engines/{library}.md opens the catalog otherwise"
-    code = code.replace(opens, pages.logging_in(library, uri, known).rstrip()).replace(namespace, f"{namespace}_{known}")
+    code = code.replace(opens, pages.logging_in(library, uri, known).rstrip())
     if "url.Parse" in code:
         code = code.replace("import (", 'import (\n\t"net/url"')
-    return code.replace("process.env.FRAZIL_TOKEN", f'"{known.token()}"')
+    if "process.env.FRAZIL_TOKEN" in code:
+        code = code.replace("process.env.FRAZIL_TOKEN", f'"{known.token()}"')
+    return code.replace(namespace, f"{namespace}_{known}")
 
 
 LOGINS = (

@@ -68,10 +68,13 @@ def touched(file):
     """The file is new to cargo for the length of the block, and to no build that comes after it."""
     was = file.stat()
     file.touch()
+    touched_ns = file.stat().st_mtime_ns
     try:
         yield
     finally:
-        os.utime(file, ns=(was.st_atime_ns, was.st_mtime_ns))
+        # Unless somebody has written it meanwhile.
+        if file.stat().st_mtime_ns == touched_ns:
+            os.utime(file, ns=(was.st_atime_ns, was.st_mtime_ns))
 
 
 def check(packages, log, **environment):

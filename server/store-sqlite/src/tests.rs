@@ -21,6 +21,22 @@ catalog::store_conformance!(#[tokio::test] () {
     (SqliteStore::open(&folder.path().join("frazil.db")).await.unwrap(), folder)
 });
 
+#[test]
+fn no_statement_has_a_bare_bound() {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let text = std::fs::read_to_string(&path).unwrap();
+                assert!(!text.contains(concat!("LIMIT ", "$")), "{}: write LIMIT +$n", path.display());
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_second_server_on_the_same_file_is_refused() {
     let folder = scratch_folder().unwrap();

@@ -93,4 +93,12 @@ mod tests {
             assert_eq!((count(&raced.merge()), count(&raced.merge_on_read())), (manifests + 2, manifests + 2));
         }
     }
+
+    #[test]
+    fn a_merge_takes_over_what_the_list_of_head_has() {
+        let (raced, enough) = (Raced::on(100), 500);
+        let head = raced.head.written.as_ref().unwrap().bytes.clone();
+        let end = head.slice(head.len() - enough..);
+        assert!(raced.merge().ends_with(&end) && !raced.merge_on_read().ends_with(&end));
+    }
 }

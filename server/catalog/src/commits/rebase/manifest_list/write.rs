@@ -3,15 +3,14 @@
 use std::sync::LazyLock;
 
 use apache_avro::types::Value;
-use apache_avro::{Codec, DeflateSettings, Schema, Writer};
+use apache_avro::{Codec, DeflateSettings, Schema, Writer, read_marker};
 use bytes::Bytes;
 use serde_json::{Value as Json, json};
-use uuid::Uuid;
 
 use super::{Content, FieldSummary, List, ManifestFile, id};
 
-/// How many manifests a block holds before it is left as it is. A block is compressed by itself: many small ones take
-/// more room, and a large one takes longer to be written anew.
+/// How many manifests come together before their blocks are left as they are. A block is compressed by itself: many small
+/// ones take more room, and a large one takes longer to be written anew.
 const BLOCK_MANIFESTS: usize = 64;
 
 /// What the header of a list says of its snapshot.
@@ -30,8 +29,6 @@ pub struct Head {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
     pub bytes: Bytes,
-    /// What stands behind each of its blocks.
-    marker: [u8; 16],
     /// How many manifests stand before those blocks that the next list may take over.
     open: usize,
     /// Where those blocks begin.
@@ -44,14 +41,13 @@ pub struct Written {
 pub fn write(head: &Head, manifests: &[ManifestFile], on: &List) -> Result<Written, apache_avro::Error> {
     let is_kept = on.format_version == head.format_version && manifests.ends_with(&on.manifests);
     let on = on.written.as_ref().filter(|_| is_kept).map(|file| (file, on.manifests.len() - file.open));
-    let (marker, kept, full) = match on {
-        Some((file, kept)) => (file.marker, kept, file.bytes.slice(file.full_at..)),
-        None => (Uuid::now_v7().into_bytes(), 0, Bytes::new()),
-    };
+    // It stands behind each block, and behind a header without any.
+    let marker = on.map(|(file, _)| read_marker(&file.bytes));
+    let (kept, full) = on.map_or((0, Bytes::new()), |(file, kept)| (kept, file.bytes.slice(file.full_at..)));
     let fresh = &manifests[..manifests.len() - kept];
     let Layout { columns, schema } = Layout::of(head.format_version);
     let codec = Codec::Deflate(DeflateSettings::default());
-    let mut writer = Writer::builder().schema(schema).writer(Vec::new()).codec(codec).marker(marker).build();
+    let mut writer = Writer::builder().schema(schema).writer(Vec::new()).codec(codec).maybe_marker(marker).build();
     for (key, value) in header(head) {
         writer.add_user_metadata(key.to_owned(), value)?;
     }
@@ -67,7 +63,8 @@ pub fn write(head: &Head, manifests: &[ManifestFile], on: &List) -> Result<Writt
         false => (0, blocks_at),
     };
     bytes.extend_from_slice(&full);
-    Ok(Written { bytes: bytes.into(), marker, open, full_at })
+    // Without room to grow: it may be kept for long.
+    Ok(Written { bytes: bytes.into_boxed_slice().into(), open, full_at })
 }
 
 fn header(head: &Head) -> Vec<(&'static str, String)> {
