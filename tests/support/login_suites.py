@@ -100,7 +100,7 @@ def program(library, uri, known):
     opens, namespace = PROGRAMS[library]
     [code] = [block["code"] for block in readme.BLOCK.finditer(pages.page(library))]
     assert opens in code, f"docs/engines/{library}.md opens the catalog otherwise"
-    code = code.replace(opens, pages.logging_in(library, uri, known).rstrip())
+    code = code.replace(opens, pages.logging_in(library, uri, known).rstrip()).replace(readme.URI, uri)
     if "url.Parse" in code:
         code = code.replace("import (", 'import (\n\t"net/url"')
     if "process.env.FRAZIL_TOKEN" in code:

@@ -97,10 +97,12 @@ impl Load {
 
 async fn write(mut probe: Probe, shared: Arc<Shared>) -> Written {
     let mut acknowledged = Vec::new();
+    // What the last answer brought is built on, so that whatever happens next, a commit meets it.
+    let mut known = table(&probe).await;
     while !shared.over.load(Ordering::SeqCst) {
         let key = format!("row-{}", acknowledged.len());
-        let prepared = probe.append_on(&table(&probe).await, &key, spark_batch());
-        see_through(&probe, &prepared, &shared).await;
+        let prepared = probe.append_on(&known, &key, spark_batch());
+        known = see_through(&probe, &prepared, &shared).await;
         acknowledged.push(prepared.snapshot_id);
         shared.acknowledged.fetch_add(1, Ordering::SeqCst);
         sleep(PAUSE).await;
@@ -108,14 +110,14 @@ async fn write(mut probe: Probe, shared: Arc<Shared>) -> Written {
     Written { probe, acknowledged }
 }
 
-/// Sends one commit until it is acknowledged. Nobody else writes to the table, so that there is no reason for a 4xx; and
-/// what is said not to have been applied is not there.
-async fn see_through(probe: &Probe, prepared: &Prepared, shared: &Shared) {
+/// Sends one commit until it is acknowledged, and gives the table that the answer brings. Nobody else writes to the table,
+/// so that there is no reason for a 4xx; and what is said not to have been applied is not there.
+async fn see_through(probe: &Probe, prepared: &Prepared, shared: &Shared) -> Table {
     loop {
         let answer = probe.send(prepared).await.unwrap();
         *shared.told.lock().unwrap().entry(answer.status).or_default() += 1;
         match answer.status {
-            200 => return,
+            200 => return Table::of(answer.json()["metadata"].take(), &probe.writer.branch),
             429 | 503 => {
                 assert!(answer.retry_after, "{answer:?}");
                 let has_it = table(probe).await.has(prepared.snapshot_id);
