@@ -5,6 +5,7 @@ import os
 import javascript
 import libraries
 import machine
+import pages
 import paths
 import process
 import rck
@@ -145,8 +146,7 @@ def snippets(bench, log):
 
 def page(engine):
     """The snippets of an engine's page in docs/engines."""
-    file = paths.REPO / "docs" / "engines" / f"{engine}.md"
-    return lambda bench, log: readme.run(bench.binary, f"page-{engine}", [file], (), log)
+    return lambda bench, log: readme.run(bench.binary, f"page-{engine}", [pages.page(engine)], (), log)
 
 
 ENGINES = (

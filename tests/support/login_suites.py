@@ -98,7 +98,7 @@ def libraries_logging_in(suite):
 def program(library, uri, known):
     """The page's program as one that logs in, in a namespace of the login's own."""
     opens, namespace = PROGRAMS[library]
-    [code] = [block["code"] for block in readme.BLOCK.finditer(pages.page(library))]
+    [code] = [block["code"] for block in readme.BLOCK.finditer(pages.page(library).read_text())]
     assert opens in code, f"docs/engines/{library}.md opens the catalog otherwise"
     code = code.replace(opens, pages.logging_in(library, uri, known).rstrip()).replace(readme.URI, uri)
     if "url.Parse" in code:

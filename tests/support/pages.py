@@ -8,14 +8,14 @@ BLOCK = re.compile(r"^<!-- logs in: (?P<who>\w+) -->\n+```\w+\n(?P<settings>.*?)
 
 
 def page(engine):
-    return (paths.REPO / "docs" / "engines" / f"{engine}.md").read_text()
+    return paths.REPO / "docs" / "engines" / f"{engine}.md"
 
 
 def logging_in(engine, uri, login):
     """What the page of an engine says for the kind of login, with the names and addresses of this run."""
-    told = {block["who"]: block["settings"] for block in BLOCK.finditer(page(engine))}
+    told = {block["who"]: block["settings"] for block in BLOCK.finditer(page(engine).read_text())}
     settings = told.get("client" if login.provider else "principal") or told.get("token")
-    assert settings, f"docs/engines/{engine}.md does not say how to log in"
+    assert settings, f"{page(engine)} does not say how to log in"
     for written, meant in {
         "http://127.0.0.1:8181": uri,
         "https://idp.example/token": login.token_uri,

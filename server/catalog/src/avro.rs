@@ -27,6 +27,9 @@ const HEADER_COST_MAX: usize = 1_000;
 const COST_MAX: usize = 1_000_000;
 const COST_MAX_PER_BYTE: usize = 16;
 
+/// A record may be little and its schema long; so many bytes of the schema's text cost 1 for each record.
+const SCHEMA_BYTES: usize = 16;
+
 const MAGIC: &[u8] = b"Obj\x01";
 const SCHEMA: &str = "avro.schema";
 const CODEC: &str = "avro.codec";
@@ -110,12 +113,23 @@ impl<'a> File<'a> {
             cost_left += COST_MAX_PER_BYTE * block.len();
             let mut records = block.as_ref();
             for _ in 0..count {
-                let (record, after) = records.split_at(next_record(&extent, records, &mut cost_left)?);
+                let (record, after) = records.split_at(self.next_record(&extent, records, &mut cost_left)?);
                 records = after;
                 each(decoder.read_value(&mut &*record)?, record)?;
             }
         }
         Ok(())
+    }
+
+    /// How many of the bytes the next record takes.
+    fn next_record(&self, extent: &Extent<'_>, bytes: &[u8], cost_left: &mut usize) -> Result<usize> {
+        let schema_bytes = self.header.get(SCHEMA).map_or(0, Vec::len);
+        *cost_left = cost_left.checked_sub(schema_bytes / SCHEMA_BYTES).ok_or(Unreadable::TooComplex)?;
+        match extent.measure(bytes, cost_left)? {
+            // A count of records that take no room could be anything.
+            0 => Err(Unreadable::Broken),
+            taken => Ok(taken),
+        }
     }
 
     /// The same file, header and all, with only those records that `keep` wants; each keeps its bytes.
@@ -231,15 +245,6 @@ fn bytes_of(value: &Value) -> Option<Vec<u8>> {
     match value {
         Value::Bytes(bytes) | Value::Fixed(_, bytes) => Some(bytes.clone()),
         _ => None,
-    }
-}
-
-/// How many of the bytes the next record takes.
-fn next_record(extent: &Extent<'_>, bytes: &[u8], cost_left: &mut usize) -> Result<usize> {
-    match extent.measure(bytes, cost_left)? {
-        // A count of records that take no room could be anything.
-        0 => Err(Unreadable::Broken),
-        taken => Ok(taken),
     }
 }
 

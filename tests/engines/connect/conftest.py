@@ -4,6 +4,7 @@ import broker as kafka
 import flow as flows
 import machine
 import page
+import pages
 import pytest
 import worker as connect
 from lake import Lake
@@ -55,7 +56,7 @@ def sink(uri, warehouse, login):
 
     def properties(changed, catalog=uri, block="sink"):
         place = {"iceberg.catalog.uri": catalog, "iceberg.catalog.warehouse": warehouse.name}
-        return {**page.settings(block, {**place, **changed}), **keys(warehouse), **known(login)}
+        return {**page.settings(block, {**place, **changed}), **keys(warehouse), **known(uri, login)}
 
     return properties
 
@@ -71,18 +72,10 @@ def keys(warehouse):
     return page.settings("sink-s3", secrets)
 
 
-def known(login):
+def known(uri, login):
     """How the sink says who it is, where the catalog asks."""
-    if not login:
-        return {}
-    if not login.provider:
-        return page.settings("sink-principal", {"iceberg.catalog.credential": login.credential})
-    client = {
-        "iceberg.catalog.credential": login.credential,
-        "iceberg.catalog.oauth2-server-uri": login.token_uri,
-        "iceberg.catalog.scope": login.scope,
-    }
-    return page.settings("sink-client", client)
+    lines = pages.logging_in("kafka-connect", uri, login).splitlines() if login else []
+    return dict(line.split("=", 1) for line in lines)
 
 
 @pytest.fixture

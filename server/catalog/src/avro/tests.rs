@@ -180,5 +180,5 @@ fn records_that_cost_more_than_their_bytes_allow_are_given_up() {
         File::open(&container(&schema, Codec::Null, &records)).unwrap().for_each(|_, _| Ok(()))
     };
     read(1_000).unwrap();
-    assert!(matches!(read(6_000), Err(Unreadable::TooComplex)));
+    assert!(matches!(read(3_000), Err(Unreadable::TooComplex)));
 }
